@@ -82,7 +82,7 @@ static int opts_read(const struct rpm_reader_opts *opts, struct rpm_reader_opts 
     return 0;
 }
 
-/* Did the trim only remove the pad frame at next_lsn, and no record that is still to be returned? */
+/* Did the trim remove only the pad frame at next_lsn, and no record still to be returned? */
 static bool only_pad_trimmed(struct rpm_reader *reader)
 {
     enum rpmi_verdict verdict;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * async.c: asynchronous operations, which complete in the order of submission, as the link
+ * async.c: asynchronous operations. They complete in the order of submission, because the link
  * completes their ops in order.
  *
  * A link fetches into staging memory, from which the region copies to the caller's memory when the
@@ -24,7 +24,7 @@ static void finish(struct rpm_region *region, uint64_t seq, int status)
 {
     RPM_ASSERT(seq <= region->submitted);
     RPM_ASSERT(region->reaped <= region->completed && region->completed <= region->submitted);
-    status = rpmi_region_ended(region, status);
+    status = rpmi_region_result(region, status);
     /* Ops behind a refused op end as lost: report the reason of the refusal for them too. */
     if (status != 0 && region->dead != 0)
         status = region->dead;
@@ -33,7 +33,7 @@ static void finish(struct rpm_region *region, uint64_t seq, int status)
         /* A fence never refuses reads: they ended only because the connection was lost. */
         task->status = task->reads && status == RPM_E_FENCED ? RPM_E_LOST : status;
         if (status == 0 && task->steps != NULL)
-            status = task->status = rpmi_steps_land(task);
+            status = task->status = rpmi_steps_copy_results(task);
         else if (status == 0 && task->into != NULL && task->staged != NULL)
             memcpy(task->into, task->staged, task->len);
         RPM_ASSERT(region->outbox.head <= task->stage_end);
@@ -66,23 +66,23 @@ bool rpmi_region_has_completion(struct rpmi_owner *owner)
     return region->reaped < region->completed;
 }
 
-int rpmi_region_begin(struct rpm_region *region, struct rpmi_task *task,
-                      int (*may)(const struct rpm_region *))
+int rpmi_region_reserve(struct rpm_region *region, struct rpmi_task *task,
+                        int (*may_run)(const struct rpm_region *))
 {
-    uint64_t most = rpmi_outbox_piece_max(&region->outbox);
+    uint64_t len_max = rpmi_outbox_piece_max(&region->outbox);
     bool unstaged = region->outbox.borrows && task->kind != RPMI_OP_STEPS;
     int err;
 
-    if (!unstaged && task->len > most)
+    if (!unstaged && task->len > len_max)
         return rpmi_fail(RPM_E_TOOBIG,
                          "an asynchronous operation of %" PRIu64 " bytes, maximum %" PRIu64
                          "; split it, or use the blocking call",
-                         task->len, most);
+                         task->len, len_max);
     rpmi_conn_pump_unless_gathers(region->conn);
-    err = may(region);
+    err = may_run(region);
     if (err != 0)
         return err;
-    RPM_ASSERT(region->ops_count == 0 && region->ranges_n == 0); /* no post is half built */
+    RPM_ASSERT(region->ops_count == 0 && region->ranges_n == 0); /* no ops are built and not sent */
     RPM_ASSERT(region->submitted - region->reaped <= region->inflight_max);
     if (region->submitted - region->reaped == region->inflight_max)
         return RPM_E_BUSY;
@@ -131,7 +131,7 @@ int rpm_region_write_async(struct rpm_region *region, uint64_t offset, const voi
     RPM_ASSERT(region != NULL && data != NULL);
     err = rpmi_region_check(region, offset, len);
     if (err == 0)
-        err = rpmi_region_begin(region, &task, rpmi_region_writable);
+        err = rpmi_region_reserve(region, &task, rpmi_region_writable);
     if (err != 0)
         return err;
     if (task.staged != NULL)
@@ -194,7 +194,7 @@ static void add_patches(struct rpm_region *region, const struct rpm_patch *patch
         first = region->ops_count;
         rpmi_region_add_write(region, patches[i].offset, data, patches[i].len);
         if (after)
-            rpmi_region_hold_back(region, first);
+            rpmi_region_order_after_seal(region, first);
     }
     rpmi_region_add_seal(region);
 }
@@ -219,7 +219,7 @@ int rpm_region_writev_async(struct rpm_region *region, const struct rpm_patch *p
             "a write of %u pieces needs %u operations, maximum %u in one submit; split it", n, ops,
             RPMI_BATCH_OPS_MAX);
     task.offset = patches[0].offset;
-    err = rpmi_region_begin(region, &task, rpmi_region_writable);
+    err = rpmi_region_reserve(region, &task, rpmi_region_writable);
     if (err != 0)
         return err;
     add_patches(region, patches, n, task.staged);
@@ -232,9 +232,9 @@ int rpm_region_writev_async(struct rpm_region *region, const struct rpm_patch *p
 
 /* Submit one op that fetches bytes or a word. */
 static int fetch(struct rpm_region *region, struct rpmi_op *op, struct rpmi_task *task,
-                 int (*may)(const struct rpm_region *))
+                 int (*may_run)(const struct rpm_region *))
 {
-    int err = rpmi_region_begin(region, task, may);
+    int err = rpmi_region_reserve(region, task, may_run);
 
     if (err != 0)
         return err;

@@ -70,7 +70,7 @@ int rpm_region_cas(struct rpm_region *region, uint64_t offset, uint64_t expect, 
         .expect = expect,
         .operand = desired,
     };
-    return rpmi_region_ended(region, rpmi_atomic(region->conn, &op, found));
+    return rpmi_region_result(region, rpmi_atomic(region->conn, &op, found));
 }
 
 int rpm_region_faa(struct rpm_region *region, uint64_t offset, uint64_t add, uint64_t *found)
@@ -83,5 +83,5 @@ int rpm_region_faa(struct rpm_region *region, uint64_t offset, uint64_t add, uin
     RPM_ASSERT(region != NULL && found != NULL);
     err = rpmi_region_check_word(region, offset);
     op.key = region->key;
-    return err != 0 ? err : rpmi_region_ended(region, rpmi_atomic(region->conn, &op, found));
+    return err != 0 ? err : rpmi_region_result(region, rpmi_atomic(region->conn, &op, found));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fast_path.c: one read, one compare-and-swap (both in region.h), or a few writes and a fence,
- * which the client's CPU carries out on the server's memory, mapped into the client's process. The
- * client builds no ops and queues nothing.
+ * fast_path.c: accesses that the client's CPU carries out on the server's memory, which is mapped
+ * into the client's process: one read, one compare-and-swap (both in region.h), or a few writes and
+ * a fence. The client builds no ops and queues nothing.
  *
  * Invariant: the fast path makes the same checks as the general path (write.c, atomic.c). It stores
  * nothing for a request that fails a check or needs the server, and leaves it to the general path.
@@ -22,7 +22,7 @@ static bool takes_fast_path(const struct rpm_region *region)
 }
 
 /* RPM_PATCH_AFTER needs a fence between two pieces, which the fast path does not have. */
-static bool are_plain(const struct rpm_region *region, const struct rpm_patch *patches, uint32_t n)
+static bool all_plain(const struct rpm_region *region, const struct rpm_patch *patches, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         if (patches[i].flags != 0 || patches[i].len == 0 ||
@@ -38,7 +38,7 @@ bool rpmi_region_fast_writev(struct rpm_region *region, const struct rpm_patch *
     uint64_t payload = 0;
 
     if (!takes_fast_path(region) || !rpmi_region_may_write(region) ||
-        !are_plain(region, patches, n) ||
+        !all_plain(region, patches, n) ||
         link->fast_path->enter(link, region->key, region->bytes, false, cached) != 0)
         return false;
     RPM_ASSERT(region->claim.log != NULL && region->dead == 0);

@@ -5,7 +5,8 @@
  *
  * Invariants
  *   a word changes only by compare-and-swap
- *   only its owner, the server, or a client that has found the owner dead changes a held word
+ *   a held word is changed only by its owner, by the server after the owner's death, or by a client
+ *   that has asked the server and found the owner dead
  *
  * Format: FORMAT.md, section 1.   Tests: tests/unit/region/locks_test.cpp
  */
@@ -77,19 +78,19 @@ int rpm_locks_open(struct rpm_conn *conn, const char *name, uint64_t count,
     fresh->owner.lost = on_lost;
     err = rpmi_conn_join(conn, &fresh->owner);
     if (err != 0)
-        goto no_slot;
+        goto free_handle;
     memcpy(call.name, name, strlen(name) + 1);
     err = rpmi_conn_call(conn, &call, &reply);
     if (err != 0)
-        goto no_table;
+        goto leave_conn;
     fresh->key = reply.key;
     fresh->count = reply.bytes / sizeof(uint64_t);
     fresh->link_generation = conn->generation;
     *locks = fresh;
     return 0;
-no_table:
+leave_conn:
     rpmi_conn_leave(conn, &fresh->owner);
-no_slot:
+free_handle:
     rpmi_free(fresh);
     return err;
 }
@@ -122,8 +123,8 @@ static uint64_t my_word(const struct rpm_locks *locks)
     return (uint64_t)link->client << 32 | link->server_epoch;
 }
 
-static int swap(struct rpm_locks *locks, uint64_t index, uint64_t expect, uint64_t desired,
-                uint64_t *found)
+static int swap_word(struct rpm_locks *locks, uint64_t index, uint64_t expect, uint64_t desired,
+                     uint64_t *found)
 {
     struct rpmi_op op = {
         .kind = RPMI_OP_CAS,
@@ -134,7 +135,7 @@ static int swap(struct rpm_locks *locks, uint64_t index, uint64_t expect, uint64
     };
 
     RPM_ASSERT(index < locks->count);
-    RPM_ASSERT(expect == 0 || desired == 0 || desired == my_word(locks)); /* none for another */
+    RPM_ASSERT(expect == 0 || desired == 0 || desired == my_word(locks)); /* no other client's */
     return rpmi_atomic(locks->conn, &op, found);
 }
 
@@ -158,14 +159,14 @@ int rpm_lock_try(struct rpm_locks *locks, uint64_t index)
     int err = check(locks, index);
 
     if (err == 0)
-        err = swap(locks, index, 0, my_word(locks), &found);
+        err = swap_word(locks, index, 0, my_word(locks), &found);
     if (err == 0 && found != 0)
         err = refuse_held(locks, index, found);
     return err;
 }
 
 /* Another client holds the lock: wait before the next try. */
-static void back_off(struct rpm_conn *conn, uint64_t now_ns, uint64_t deadline_ns)
+static void wait_before_retry(struct rpm_conn *conn, uint64_t now_ns, uint64_t deadline_ns)
 {
     struct rpm_conn_stats *stats = &conn->link->stats;
     uint64_t wait_ns = rpmi_backoff_conflict(&conn->backoff, now_ns);
@@ -191,7 +192,7 @@ int rpm_lock_acquire(struct rpm_locks *locks, uint64_t index)
     while (err == 0) {
         uint64_t from = now;
 
-        err = swap(locks, index, 0, my_word(locks), &found);
+        err = swap_word(locks, index, 0, my_word(locks), &found);
         now = conn->link->ops->now_ns(conn->link);
         if (err != 0)
             break;
@@ -202,7 +203,7 @@ int rpm_lock_acquire(struct rpm_locks *locks, uint64_t index)
         }
         if (found == my_word(locks) || now >= deadline)
             return refuse_held(locks, index, found);
-        back_off(conn, now, deadline);
+        wait_before_retry(conn, now, deadline);
         now = conn->link->ops->now_ns(conn->link);
     }
     return err;
@@ -216,7 +217,7 @@ int rpm_lock_release(struct rpm_locks *locks, uint64_t index)
     int err = check(locks, index);
 
     if (err == 0)
-        err = swap(locks, index, my_word(locks), 0, &found);
+        err = swap_word(locks, index, my_word(locks), 0, &found);
     if (err == 0 && found != my_word(locks))
         err =
             rpmi_fail(RPM_E_FENCED,
@@ -226,8 +227,8 @@ int rpm_lock_release(struct rpm_locks *locks, uint64_t index)
     return err;
 }
 
-static int look(struct rpm_locks *locks, uint64_t index, uint64_t *word,
-                struct rpm_lock_owner *owner)
+static int read_owner(struct rpm_locks *locks, uint64_t index, uint64_t *word,
+                      struct rpm_lock_owner *owner)
 {
     struct rpmi_call call = { .kind = RPMI_CALL_OWNER };
     struct rpmi_reply reply;
@@ -260,7 +261,7 @@ int rpm_lock_owner(struct rpm_locks *locks, uint64_t index, struct rpm_lock_owne
     int err;
 
     RPM_ASSERT(owner != NULL);
-    err = look(locks, index, &word, &seen);
+    err = read_owner(locks, index, &word, &seen);
     if (err == 0)
         *owner = seen;
     return err;
@@ -273,7 +274,7 @@ int rpm_lock_break(struct rpm_locks *locks, uint64_t index)
     struct rpm_lock_owner owner;
     uint64_t found = 0;
     uint64_t word = 0;
-    int err = look(locks, index, &word, &owner);
+    int err = read_owner(locks, index, &word, &owner);
 
     if (err != 0)
         return err;
@@ -282,7 +283,7 @@ int rpm_lock_break(struct rpm_locks *locks, uint64_t index)
                          "lock %" PRIu64 " is held by client %u, which is alive; only the lock of "
                          "a dead client can be broken: try again later",
                          index, owner.client);
-    err = swap(locks, index, word, my_word(locks), &found);
+    err = swap_word(locks, index, word, my_word(locks), &found);
     if (err == 0 && found != word)
         err = rpmi_fail(RPM_E_OWNED,
                         "lock %" PRIu64

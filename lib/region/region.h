@@ -62,7 +62,7 @@ struct rpm_region {
     uint64_t reaped;
 };
 
-/* write.c: 0, or why the region cannot be written, or read, any more, with an error text. */
+/* write.c: 0, or the error that forbids writing, or reading, with its text. */
 int rpmi_region_writable(const struct rpm_region *region);
 int rpmi_region_readable(const struct rpm_region *region);
 /* RPM_E_INVAL for no bytes, RPM_E_RANGE. */
@@ -76,30 +76,30 @@ int rpmi_region_check_patches(const struct rpm_region *region, const struct rpm_
 /* Bytes to write for a piece of @len at @offset: whole lines where its writer owns them (H6, H7).
  */
 uint64_t rpmi_region_padded(const struct rpm_region *region, uint64_t offset, uint64_t len);
-/* An op of the region ended with @status: returns the error to report for it, and remembers in dead
- * that the region is fenced. */
-int rpmi_region_ended(struct rpm_region *region, int status);
+/* The error to report for an op of the region that ended with @status. If it means that the guard
+ * log's claim has ended, the region is marked as fenced. */
+int rpmi_region_result(struct rpm_region *region, int status);
 /* Add to the post that is being built: a write; and the seal of all writes since the last seal. */
 void rpmi_region_add_write(struct rpm_region *region, uint64_t offset, const void *data,
                            uint64_t len);
 void rpmi_region_add_seal(struct rpm_region *region);
-/* Order the write at ops[@first] after the answer to the seal before it. */
-void rpmi_region_hold_back(struct rpm_region *region, uint32_t first);
+/* Make the NIC execute the write at ops[@first] only after the seal before it was answered. */
+void rpmi_region_order_after_seal(struct rpm_region *region, uint32_t first);
 
 /* atomic.c: may this word be changed? RPM_E_NOCAP, RPM_E_INVAL, RPM_E_RANGE, or why the region is
  * not writable. */
 int rpmi_region_check_word(const struct rpm_region *region, uint64_t offset);
 
 /* async.c: take a task slot, and task->len bytes of staging memory at task->staged; on a link that
- * completes on post only STEPS has staging memory. @may: checked again after completions were
- * reaped. RPM_E_BUSY, RPM_E_TOOBIG. */
-int rpmi_region_begin(struct rpm_region *region, struct rpmi_task *task,
-                      int (*may)(const struct rpm_region *));
+ * completes on post only STEPS has staging memory. @may_run: called once completions were
+ * reaped, which may have fenced the region. RPM_E_BUSY, RPM_E_TOOBIG. */
+int rpmi_region_reserve(struct rpm_region *region, struct rpmi_task *task,
+                        int (*may_run)(const struct rpm_region *));
 /* Post the ops that were built. RPM_E_BUSY: none was posted. On 0 a completion follows, or has
  * already come. */
 int rpmi_region_submit(struct rpm_region *region, const struct rpmi_task *task);
 
-/* The tests of rpmi_region_readable() and rpmi_region_writable(), without an error text. */
+/* The same checks as rpmi_region_readable() and rpmi_region_writable(), without an error text. */
 static inline bool rpmi_region_may_read(const struct rpm_region *region)
 {
     return (region->dead == 0 || region->dead == RPM_E_FENCED) &&
@@ -146,8 +146,9 @@ static inline bool rpmi_region_fast_cas(struct rpm_region *region, uint64_t offs
 bool rpmi_region_fast_writev(struct rpm_region *region, const struct rpm_patch *patches,
                              uint32_t n);
 
-/* steps.c: take apart the answer to a list, at task->staged. 0, or RPM_E_PROTO. */
-int rpmi_steps_land(struct rpmi_task *task);
+/* steps.c: decode the answer to a list, at task->staged, and copy the results to the user's memory.
+ * 0, or RPM_E_PROTO. */
+int rpmi_steps_copy_results(struct rpmi_task *task);
 
 void rpmi_region_complete(struct rpmi_owner *owner, uint64_t seq, int status);
 void rpmi_region_lost(struct rpmi_owner *owner, int status);

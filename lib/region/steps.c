@@ -166,8 +166,8 @@ static struct rpmi_op make_op(const struct rpm_step *steps, uint32_t n, const st
 }
 
 /* Copy the results to the user: of every step carried out, and of the step that ended the list. */
-static int land(const struct rpm_step *steps, uint32_t n, const unsigned char *answer,
-                uint32_t *done)
+static int copy_results(const struct rpm_step *steps, uint32_t n, const unsigned char *answer,
+                        uint32_t *done)
 {
     const unsigned char *from = answer + RPMI_STEPS_ANSWER_HEAD;
     uint32_t found;
@@ -194,13 +194,13 @@ static int land(const struct rpm_step *steps, uint32_t n, const unsigned char *a
     return 0;
 }
 
-int rpmi_steps_land(struct rpmi_task *task)
+int rpmi_steps_copy_results(struct rpmi_task *task)
 {
     uint32_t done = 0;
     int err;
 
     RPM_ASSERT(task->kind == RPMI_OP_STEPS && task->staged != NULL);
-    err = land(task->steps, task->steps_n, task->staged, &done);
+    err = copy_results(task->steps, task->steps_n, task->staged, &done);
 
     task->offset = done;
     return err;
@@ -223,8 +223,8 @@ int rpm_steps_async(struct rpm_region *region, const struct rpm_step *steps, uin
         return err;
     task.len = rpmi_align_up(size.list, RPMI_LINE_BYTES) + size.answer;
     task.reads = size.reads;
-    err =
-        rpmi_region_begin(region, &task, size.reads ? rpmi_region_readable : rpmi_region_writable);
+    err = rpmi_region_reserve(region, &task,
+                              size.reads ? rpmi_region_readable : rpmi_region_writable);
     if (err != 0)
         return err;
     RPM_ASSERT(region->ops_count == 0);
@@ -251,8 +251,8 @@ int rpm_steps_run(struct rpm_region *region, const struct rpm_step *steps, uint3
     op = make_op(steps, n, &size, region->conn->bounce);
     err = rpmi_conn_exec(region->conn, &op, 1);
     if (err == 0)
-        err = land(steps, n, op.into, done);
+        err = copy_results(steps, n, op.into, done);
     if (size.reads)
         return err == RPM_E_FENCED ? RPM_E_LOST : err;
-    return rpmi_region_ended(region, err);
+    return rpmi_region_result(region, err);
 }

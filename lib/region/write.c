@@ -15,7 +15,7 @@
 
 #include <inttypes.h>
 
-int rpmi_region_ended(struct rpm_region *region, int status)
+int rpmi_region_result(struct rpm_region *region, int status)
 {
     if (RPMI_LIKELY(status == 0) || region->claim.log == NULL)
         return status;
@@ -130,7 +130,7 @@ static int send_and_wait(struct rpm_region *region)
     region->ops_count = 0;
     if (n == 0)
         return 0;
-    return rpmi_region_ended(region, rpmi_conn_exec(region->conn, region->ops, n));
+    return rpmi_region_result(region, rpmi_conn_exec(region->conn, region->ops, n));
 }
 
 /* Seal and post the group that is being built, and wait for it. */
@@ -174,10 +174,10 @@ static int add_piece(struct rpm_region *region, uint64_t offset, const unsigned 
 
 static int add_patch(struct rpm_region *region, const struct rpm_patch *patch)
 {
-    uint64_t most = rpmi_outbox_put_max(&region->outbox);
+    uint64_t len_max = rpmi_outbox_put_max(&region->outbox);
 
     for (uint64_t at = 0; at < patch->len;) {
-        uint64_t piece = patch->len - at < most ? patch->len - at : most;
+        uint64_t piece = patch->len - at < len_max ? patch->len - at : len_max;
         int err =
             add_piece(region, patch->offset + at, (const unsigned char *)patch->data + at, piece);
 
@@ -208,7 +208,7 @@ static bool needs_fence(const struct rpm_region *region, const struct rpmi_op *o
     return (op->flags & RPMI_OP_WORD) == 0 || region->plan.seal_kind != RPMI_OP_FLUSH;
 }
 
-void rpmi_region_hold_back(struct rpm_region *region, uint32_t first)
+void rpmi_region_order_after_seal(struct rpm_region *region, uint32_t first)
 {
     RPM_ASSERT(first < region->ops_count);
     if (needs_fence(region, &region->ops[first]))
@@ -253,7 +253,7 @@ int rpm_region_writev(struct rpm_region *region, const struct rpm_patch *patches
         if (err == 0)
             err = add_patch(region, &patches[i]);
         if (err == 0 && fence && first < region->ops_count)
-            rpmi_region_hold_back(region, first);
+            rpmi_region_order_after_seal(region, first);
         region->conn->payload_bytes += patches[i].len;
     }
     if (err == 0)
@@ -288,7 +288,8 @@ int rpm_region_read(struct rpm_region *region, uint64_t offset, void *data, size
     return err != 0 ? err : rpmi_conn_read(region->conn, region->key, offset, data, len);
 }
 
-/* A flush changes no bytes, so a fence does not refuse it: read the log's claim behind it. */
+/* A flush changes no bytes, so the server does not refuse it after a fence. To report a fence
+ * anyway, read the log's claim word behind the flush. */
 static int persist_guarded(struct rpm_region *region, const struct rpmi_range *range)
 {
     struct rpmi_op ops[RPMI_PLAN_OPS_MAX + 1] = { 0 };
@@ -296,12 +297,12 @@ static int persist_guarded(struct rpm_region *region, const struct rpmi_range *r
         rpmi_plan_seal(&region->persist_plan, region->key, range, 1, region->conn->word, ops);
     int err;
 
-    RPM_ASSERT(n <= RPMI_PLAN_OPS_MAX); /* room for that read behind them */
+    RPM_ASSERT(n <= RPMI_PLAN_OPS_MAX); /* ops[] has room for the read of the claim word */
     rpmi_claim_read_op(&region->claim, &ops[n]);
     err = rpmi_conn_exec(region->conn, ops, n + 1);
     if (err == 0)
         err = rpmi_claim_check_word(&region->claim);
-    return rpmi_region_ended(region, err);
+    return rpmi_region_result(region, err);
 }
 
 int rpm_region_persist(struct rpm_region *region, uint64_t offset, uint64_t len)
