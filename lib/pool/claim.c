@@ -45,8 +45,8 @@ static uint64_t slot_offset(const struct rpmi_dirent *entry, uint32_t slot)
     return entry->offset + (uint64_t)slot * RPMI_HEAD_SLOT_STRIDE;
 }
 
-/* Both copies are stored before the one persist that covers them: a power cut may tear both, and
- * the head before this one is whole. */
+/* Store both copies of a head, then persist them together: a power cut may tear both, but then the
+ * head before this one is whole. */
 static int head_store(struct rpmi_service *service, const struct rpmi_dirent *entry,
                       const struct rpmi_head *head)
 {
@@ -66,12 +66,12 @@ static int head_store(struct rpmi_service *service, const struct rpmi_dirent *en
 
 /* One copy of the newest head is damaged, or was torn by a power cut. Store it again before the
  * next head is written to the other slots. */
-static int head_mend(struct rpmi_service *service, struct rpmi_object *log,
-                     const struct rpmi_head *head, uint32_t lacking)
+static int head_restore_copy(struct rpmi_service *service, struct rpmi_object *log,
+                             const struct rpmi_head *head, uint32_t lacking)
 {
     int err = 0;
 
-    RPM_ASSERT(!log->unsure); /* the head that is copied is durable */
+    RPM_ASSERT(!log->head_unpersisted); /* the head that is copied is durable */
     RPM_ASSERT(lacking != 0 && lacking < 1u << RPMI_HEAD_SLOTS);
     for (uint32_t slot = 0; slot < RPMI_HEAD_SLOTS && err == 0; slot++) {
         uint64_t at = slot_offset(&log->entry, slot);
@@ -97,12 +97,12 @@ static int head_load(struct rpmi_service *service, struct rpmi_object *log, stru
     unsigned char slots[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE];
     uint32_t lacking;
 
-    if (log->unsure) {
+    if (log->head_unpersisted) {
         int err = rpmi_mem_persist(service->opts.pool, entry->offset, sizeof(slots));
 
         if (err != 0)
             return err;
-        log->unsure = false;
+        log->head_unpersisted = false;
     }
     rpmi_mem_load(service->opts.pool, entry->offset, slots, sizeof(slots));
     if (rpmi_head_pick(slots, head, &lacking) != 0)
@@ -112,7 +112,7 @@ static int head_load(struct rpmi_service *service, struct rpmi_object *log, stru
         return rpmi_fail(RPM_E_CORRUPT,
                          "log '%s' needs 'rpm-log repair': its head belongs to another log",
                          entry->name);
-    return lacking == 0 ? 0 : head_mend(service, log, head, lacking);
+    return lacking == 0 ? 0 : head_restore_copy(service, log, head, lacking);
 }
 
 /* Store the next head in the slots of the head before the valid one. */
@@ -121,7 +121,7 @@ static int head_replace(struct rpmi_service *service, struct rpmi_object *log,
 {
     int err;
 
-    RPM_ASSERT(!log->unsure); /* the head before is durable: this one may be torn */
+    RPM_ASSERT(!log->head_unpersisted); /* the head before is durable: this one may be torn */
     head->turn += RPMI_CANARY(HEAD_IN_PLACE) ? 2 : 1;
     if (!rpmi_head_in_limits(head))
         return rpmi_fail(RPM_E_CORRUPT,
@@ -129,7 +129,7 @@ static int head_replace(struct rpmi_service *service, struct rpmi_object *log,
                          "log and copy the records",
                          log->entry.name);
     err = head_store(service, &log->entry, head);
-    log->unsure = err != 0;
+    log->head_unpersisted = err != 0;
     return err;
 }
 
@@ -210,8 +210,9 @@ static int next_epoch(struct rpmi_service *service, struct rpmi_object *log,
     return 0;
 }
 
-/* The writer whose first claim had epoch call->lsn resumes; the word holds the epoch of the first
- * claim of the last writer. An earlier attempt to resume whose reply was lost did not change it. */
+/* A writer asks to resume and names the epoch of its first claim, call->lsn. It may, if no other
+ * writer claimed the log later: the word 'since' holds the epoch of the last writer's first claim,
+ * and an attempt to resume does not change it. */
 static int may_resume(struct rpmi_service *service, const struct rpmi_dirent *entry,
                       const struct rpmi_call *call)
 {
@@ -226,7 +227,8 @@ static int may_resume(struct rpmi_service *service, const struct rpmi_dirent *en
                      entry->name, rpmi_load64(word), call->lsn);
 }
 
-/* The claim word fences; the epoch of the writer's first claim is on the same cache line. */
+/* Store the new epoch in the claim word, which fences direct writers; and in the word 'since', on
+ * the same cache line, unless the writer resumes. */
 static int raise_claim(struct rpmi_service *service, const struct rpmi_dirent *entry,
                        const struct rpmi_call *call, uint32_t epoch)
 {
@@ -285,8 +287,7 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
     err = raise_claim(service, &log->entry, call, epoch);
     if (err != 0)
         return err;
-    RPM_ASSERT(log->writer == 0); /* no other claim is granted while this one waits for older
-                                     writers */
+    RPM_ASSERT(log->writer == 0); /* quiesce() waited, and no other claim was granted meanwhile */
     err = rpmi_key_grant(service, client, index, RPMI_RIGHT_READ | RPMI_RIGHT_WRITE, &reply->key);
     if (err != 0)
         return err;
@@ -300,9 +301,9 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
     return 0;
 }
 
-/* Make the records that the log keeps durable, because later records depend on them. */
-static int keep(struct rpmi_service *service, const struct rpmi_dirent *entry,
-                const struct rpmi_head *head)
+/* Persist the records that a repaired log keeps, because later records depend on them. */
+static int persist_kept(struct rpmi_service *service, const struct rpmi_dirent *entry,
+                        const struct rpmi_head *head)
 {
     uint64_t ring = entry->offset + RPMI_LOG_HEADER_BYTES;
     uint64_t bytes = head->base_lsn - head->trim_lsn;
@@ -330,7 +331,7 @@ static int rebuild(struct rpmi_service *service, struct rpmi_object *log,
         .trim_lsn = call->bytes,
         .base_lsn = call->lsn,
         .epoch = log->epoch,
-        .flags = RPMI_HEAD_DURABLE, /* by keep() */
+        .flags = RPMI_HEAD_DURABLE, /* by persist_kept() */
     };
     struct rpmi_head_found found[RPMI_HEAD_SLOTS];
     uint32_t best = head_judge(service, log, found);
@@ -351,7 +352,7 @@ static int rebuild(struct rpmi_service *service, struct rpmi_object *log,
                          "log '%s' cannot hold LSNs %" PRIu64 " to %" PRIu64 " in %" PRIu64
                          " bytes",
                          log->entry.name, head.trim_lsn, head.base_lsn, head.capacity_bytes);
-    err = keep(service, &log->entry, &head);
+    err = persist_kept(service, &log->entry, &head);
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS / RPMI_HEAD_COPIES && err == 0; i++)
         err = head_replace(service, log, &head);
     log->sealed = err == 0;

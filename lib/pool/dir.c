@@ -20,7 +20,7 @@
 #include <inttypes.h>
 
 #define ZERO_CHUNK 1024u
-#define ZERO_PART (16u << 20) /* accesses of other clients wait for at most this much at a time */
+#define ZERO_PART (16u << 20) /* other clients' accesses wait while this many are zeroed */
 
 static uint64_t slot_offset(const struct rpmi_service *service, uint32_t index)
 {
@@ -109,8 +109,8 @@ int rpmi_dir_load(struct rpmi_service *service)
             return RPM_E_CORRUPT;
         half[i] = used == RPMI_DIRENT_HALF;
     }
-    /* All entries are valid. Now complete each state word whose copy a create or a remove left
-     * behind. */
+    /* All entries are valid. A create or a remove may have been interrupted between the two state
+     * words of an entry: store the second one. */
     for (uint32_t i = 0; i < RPMI_POOL_ENTRIES && err == 0; i++)
         if (half[i])
             err = word_store(service, i, RPMI_DIRENT_STATE_2, rpmi_dirent_used());
@@ -129,8 +129,8 @@ int rpmi_dir_find(const struct rpmi_service *service, const char *name)
 }
 
 /* The lowest object that ends behind @offset and begins before @offset + @bytes, if any. */
-static const struct rpmi_dirent *in_the_way(const struct rpmi_service *service, bool dram,
-                                            uint64_t offset, uint64_t bytes)
+static const struct rpmi_dirent *first_overlap(const struct rpmi_service *service, bool dram,
+                                               uint64_t offset, uint64_t bytes)
 {
     uint32_t from = dram ? RPMI_POOL_ENTRIES : 0;
     uint32_t to = dram ? RPMI_OBJECTS : RPMI_POOL_ENTRIES;
@@ -175,7 +175,7 @@ static uint64_t gap_at(const struct rpmi_service *service, bool dram, uint64_t a
 static uint64_t gap_max(const struct rpmi_service *service, bool dram)
 {
     uint64_t align = dram ? RPMI_LINE_BYTES : RPMI_PAGE_BYTES;
-    uint64_t most = gap_at(service, dram, area_begin(service, dram));
+    uint64_t largest = gap_at(service, dram, area_begin(service, dram));
 
     for (uint32_t i = dram ? RPMI_POOL_ENTRIES : 0; i < (dram ? RPMI_OBJECTS : RPMI_POOL_ENTRIES);
          i++) {
@@ -184,9 +184,9 @@ static uint64_t gap_max(const struct rpmi_service *service, bool dram)
 
         if (service->objects[i].used)
             gap = gap_at(service, dram, rpmi_align_up(entry->offset + entry->bytes, align));
-        most = gap > most ? gap : most;
+        largest = gap > largest ? gap : largest;
     }
-    return most;
+    return largest;
 }
 
 int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes, uint64_t *offset)
@@ -197,15 +197,15 @@ int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes
 
     /* Every turn skips one object, so RPMI_OBJECTS turns are enough. */
     for (uint32_t turn = 0; turn <= RPMI_OBJECTS && rpmi_in_bounds(at, bytes, end); turn++) {
-        const struct rpmi_dirent *blocker = in_the_way(service, dram, at, bytes);
+        const struct rpmi_dirent *overlap = first_overlap(service, dram, at, bytes);
 
-        if (blocker == NULL) {
+        if (overlap == NULL) {
             RPM_ASSERT(at >= area_begin(service, dram) && rpmi_is_aligned(at, align));
             *offset = at;
             return 0;
         }
-        RPM_ASSERT(blocker->offset + blocker->bytes > at); /* each turn advances */
-        at = rpmi_align_up(blocker->offset + blocker->bytes, align);
+        RPM_ASSERT(overlap->offset + overlap->bytes > at); /* each turn advances */
+        at = rpmi_align_up(overlap->offset + overlap->bytes, align);
     }
     return rpmi_fail(RPM_E_NOSPACE,
                      "%" PRIu64 " bytes wanted, %" PRIu64 " free in one piece, of the %s's %" PRIu64
@@ -217,7 +217,7 @@ static int zero_part(struct rpmi_mem *mem, uint64_t offset, uint64_t bytes, bool
 {
     static const unsigned char zeros[ZERO_CHUNK];
 
-    RPM_ASSERT(bytes <= ZERO_PART); /* accesses of other clients wait for this much */
+    RPM_ASSERT(bytes <= ZERO_PART); /* other clients wait for no longer part */
     for (uint64_t at = 0; at < bytes; at += ZERO_CHUNK)
         rpmi_mem_store(mem, offset + at, zeros, bytes - at < ZERO_CHUNK ? bytes - at : ZERO_CHUNK);
     return durable ? rpmi_mem_persist(mem, offset, bytes) : 0;

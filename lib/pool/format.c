@@ -48,8 +48,7 @@ static int write_all(struct rpmi_mem *pool, const struct rpmi_super *super,
     unsigned char word[sizeof(uint64_t)];
     int err;
 
-    RPM_ASSERT(magic != 0 && rpmi_load64(block) == 0); /* the block is no superblock before its last
-                                                          word */
+    RPM_ASSERT(magic != 0 && rpmi_load64(block) == 0); /* no superblock until the magic is stored */
     RPM_ASSERT(rpmi_is_aligned(super->data_offset, RPMI_PAGE_BYTES));
     RPM_ASSERT(super->data_offset < super->pool_bytes);
     rpmi_dirent_put_free(free_slot);

@@ -12,32 +12,32 @@
 
 struct rpmi_client *rpmi_client_find(const struct rpmi_service *service, uint32_t client)
 {
-    const struct rpmi_client *place;
+    const struct rpmi_client *slot;
 
     if (client == 0)
         return NULL;
-    place = &service->clients[(client - 1) % service->clients_max];
-    RPM_ASSERT(place->id <= service->last_id);
-    return place->id == client ? (struct rpmi_client *)place : NULL;
+    slot = &service->clients[(client - 1) % service->clients_max];
+    RPM_ASSERT(slot->id <= service->last_id);
+    return slot->id == client ? (struct rpmi_client *)slot : NULL;
 }
 
-/* Ids count up, one for each client ever attached, and skip those whose slot is in use: a client
- * never finds a lock word or claim of an older client with its id. */
+/* Ids count up and are never reused, so that a lock word or claim of an earlier client never looks
+ * like one of this client. An id whose slot is in use is skipped. */
 int rpmi_service_attach(struct rpmi_service *service, uint32_t *client)
 {
     for (uint32_t i = 1; i <= service->clients_max; i++) {
-        struct rpmi_client *place;
+        struct rpmi_client *slot;
 
         if (service->last_id > UINT32_MAX - i)
             return rpmi_fail(RPM_E_REFUSED, "the server has used up its client ids: restart it");
-        place = &service->clients[(service->last_id + i - 1) % service->clients_max];
-        if (place->id != 0)
+        slot = &service->clients[(service->last_id + i - 1) % service->clients_max];
+        if (slot->id != 0)
             continue;
         service->last_id += i;
-        place->id = service->last_id;
-        memset(place->key, 0, sizeof(place->key));
-        *client = place->id;
-        RPM_ASSERT(rpmi_client_find(service, *client) == place);
+        slot->id = service->last_id;
+        memset(slot->key, 0, sizeof(slot->key));
+        *client = slot->id;
+        RPM_ASSERT(rpmi_client_find(service, *client) == slot);
         RPM_ASSERT_SLOW(rpmi_service_check_invariants(service));
         return 0;
     }
@@ -178,18 +178,18 @@ static uint32_t free_locks(struct rpmi_service *service, const struct rpmi_objec
 
 uint32_t rpmi_service_detach(struct rpmi_service *service, uint32_t client)
 {
-    struct rpmi_client *place = rpmi_client_find(service, client);
+    struct rpmi_client *slot = rpmi_client_find(service, client);
     uint32_t freed = 0;
 
-    if (place == NULL)
+    if (slot == NULL)
         return 0;
     for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++)
-        if (place->key[i].state != RPMI_KEY_FREE)
-            rpmi_key_drop(service, place, i);
+        if (slot->key[i].state != RPMI_KEY_FREE)
+            rpmi_key_drop(service, slot, i);
     for (uint32_t i = RPMI_POOL_ENTRIES; i < RPMI_OBJECTS; i++)
         if (service->objects[i].used && service->objects[i].entry.kind == RPM_KIND_LOCKS)
             freed += free_locks(service, &service->objects[i], client);
-    place->id = 0;
+    slot->id = 0;
     RPM_ASSERT_SLOW(rpmi_service_check_invariants(service));
     return freed;
 }
@@ -197,11 +197,11 @@ uint32_t rpmi_service_detach(struct rpmi_service *service, uint32_t client)
 int rpmi_service_access(const struct rpmi_service *service, uint32_t client, uint32_t key,
                         uint64_t offset, uint64_t len, uint32_t rights, struct rpmi_span *span)
 {
-    const struct rpmi_client *place = rpmi_client_find(service, client);
+    const struct rpmi_client *slot = rpmi_client_find(service, client);
     const struct rpmi_object *object;
     const struct rpmi_key *entry;
 
-    if (place == NULL || key >= RPMI_KEYS_MAX)
+    if (slot == NULL || key >= RPMI_KEYS_MAX)
         return RPM_E_DENIED;
     if (key == RPMI_KEY_SCRATCH) {
         if (rights != RPMI_RIGHT_READ)
@@ -209,7 +209,7 @@ int rpmi_service_access(const struct rpmi_service *service, uint32_t client, uin
         *span = (struct rpmi_span){ .area = RPMI_AREA_DRAM, .offset = offset };
         return rpmi_in_bounds(offset, len, RPMI_SCRATCH_BYTES) ? 0 : RPM_E_RANGE;
     }
-    entry = &place->key[key];
+    entry = &slot->key[key];
     if (entry->state == RPMI_KEY_FREE || (entry->rights & rights) != rights)
         return RPM_E_DENIED;
     if (entry->state == RPMI_KEY_REVOKED || (entry->fenced && rights != RPMI_RIGHT_READ))
@@ -232,11 +232,11 @@ int rpmi_service_access(const struct rpmi_service *service, uint32_t client, uin
 int rpmi_service_extent(const struct rpmi_service *service, uint32_t client, uint32_t key,
                         struct rpmi_extent *extent)
 {
-    const struct rpmi_client *place = rpmi_client_find(service, client);
+    const struct rpmi_client *slot = rpmi_client_find(service, client);
     const struct rpmi_object *object;
     const struct rpmi_key *entry;
 
-    if (place == NULL || key >= RPMI_KEYS_MAX)
+    if (slot == NULL || key >= RPMI_KEYS_MAX)
         return RPM_E_DENIED;
     if (key == RPMI_KEY_SCRATCH) {
         *extent = (struct rpmi_extent){
@@ -246,7 +246,7 @@ int rpmi_service_extent(const struct rpmi_service *service, uint32_t client, uin
         };
         return 0;
     }
-    entry = &place->key[key];
+    entry = &slot->key[key];
     if (entry->state == RPMI_KEY_FREE)
         return RPM_E_DENIED;
     if (entry->state == RPMI_KEY_REVOKED)

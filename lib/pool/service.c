@@ -248,21 +248,21 @@ static int serve_owner(const struct rpmi_service *service, const struct rpmi_cal
 void rpmi_service_call(struct rpmi_service *service, uint32_t client, const struct rpmi_call *call,
                        struct rpmi_reply *reply)
 {
-    struct rpmi_client *place = rpmi_client_find(service, client);
+    struct rpmi_client *slot = rpmi_client_find(service, client);
 
     *reply = (struct rpmi_reply){ 0 };
-    if (place == NULL) {
+    if (slot == NULL) {
         reply->status = rpmi_fail(RPM_E_DENIED, "client %u is not attached", client);
     } else if (call->kind == RPMI_CALL_OPEN) {
-        reply->status = serve_open(service, place, call, reply);
+        reply->status = serve_open(service, slot, call, reply);
     } else if (call->kind == RPMI_CALL_CLAIM) {
-        rpmi_claim(service, place, call, reply);
+        rpmi_claim(service, slot, call, reply);
     } else if (call->kind == RPMI_CALL_SEAL) {
-        rpmi_seal(service, place, call, reply);
+        rpmi_seal(service, slot, call, reply);
     } else if (call->kind == RPMI_CALL_TRIM) {
-        rpmi_trim(service, place, call, reply);
+        rpmi_trim(service, slot, call, reply);
     } else if (call->kind == RPMI_CALL_CLOSE) {
-        reply->status = serve_close(service, place, call);
+        reply->status = serve_close(service, slot, call);
     } else if (call->kind == RPMI_CALL_REMOVE) {
         reply->status = serve_remove(service, call);
     } else if (call->kind == RPMI_CALL_LIST) {

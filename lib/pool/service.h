@@ -6,7 +6,7 @@
  * Invariants
  *   a log has at most one claim; a new claim's reply is sent only when no older writer can append
  *   a reply is sent only when the changes that it reports are durable
- *   a key is good for one client, one object and the rights it was granted with, until revoked
+ *   a key is valid for one client, one object and the rights it was granted with, until revoked
  *
  * Threads: none of its own; the caller serialises all calls on one service.
  * Tests: tests/unit/pool/service_test.cpp

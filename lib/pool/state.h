@@ -4,8 +4,8 @@
  * persistent objects; objects[] mirrors it. The rest is lost when the server ends.
  *
  * Invariants
- *   objects[0 .. RPMI_POOL_ENTRIES) sit in the directory slot of the same index
- *   objects[RPMI_POOL_ENTRIES ..) live in the DRAM area and in no directory
+ *   objects[i], i < RPMI_POOL_ENTRIES: the object of the pool in directory slot i
+ *   objects[i] from RPMI_POOL_ENTRIES on: an object of the DRAM area, which has no directory
  *   extents of one area never overlap
  */
 #ifndef RPMI_POOL_STATE_H
@@ -24,11 +24,11 @@
 struct rpmi_object {
     bool used;
     struct rpmi_dirent entry;
-    uint32_t keys;   /* live keys of all clients */
-    uint32_t writer; /* log: client that holds the claim, 0: none */
-    uint32_t epoch;  /* log: of that claim */
-    bool sealed;     /* log: that epoch is durable in the head */
-    bool unsure;     /* log: the visible head may not be durable */
+    uint32_t keys;         /* live keys of all clients */
+    uint32_t writer;       /* log: client that holds the claim, 0: none */
+    uint32_t epoch;        /* log: of that claim */
+    bool sealed;           /* log: that epoch is durable in the head */
+    bool head_unpersisted; /* log: a persist of its visible head failed */
 };
 
 enum rpmi_key_state { RPMI_KEY_FREE = 0, RPMI_KEY_LIVE = 1, RPMI_KEY_REVOKED = 2 };
@@ -38,7 +38,7 @@ struct rpmi_key {
     uint16_t guard; /* of a region: the log whose claim guards it, plus 1; 0: none */
     uint8_t state;  /* enum rpmi_key_state */
     uint8_t rights; /* enum rpmi_right */
-    bool fenced;    /* that claim has ended: the key can only read */
+    bool fenced;    /* the guarding claim has ended: the key can only read */
 };
 
 struct rpmi_client {
