@@ -25,7 +25,7 @@ void rpmi_assert_failed(const char *expr, const char *file, int line)
         text[bytes - 1] = '\n';
     }
     if (write(STDERR_FILENO, text, bytes) < 0) {
-        /* A failure to write is ignored: the core file still has the expression and its line. */
+        /* If the message cannot be written, the core file still has the expression and line. */
     }
     abort();
 }

@@ -35,22 +35,22 @@ static const struct entry ENTRIES[] = {
     { RPM_E_LIMIT, "RPM_E_LIMIT", "a maximum count is reached: close or remove some" },
     { RPM_E_TORN, "RPM_E_TORN", "bytes failed their checksum" },
     { RPM_E_FENCED, "RPM_E_FENCED", "a newer writer owns this log" },
-    { RPM_E_LOST, "RPM_E_LOST", "the peer is gone: fate of in-flight operations unknown" },
-    { RPM_E_TIMEDOUT, "RPM_E_TIMEDOUT", "deadline passed: fate of in-flight operations unknown" },
+    { RPM_E_LOST, "RPM_E_LOST", "connection lost: result of in-flight operations unknown" },
+    { RPM_E_TIMEDOUT, "RPM_E_TIMEDOUT", "deadline passed: result of in-flight operations unknown" },
     { RPM_E_BUSY, "RPM_E_BUSY", "queue full: poll, then retry" },
     { RPM_E_NOCAP, "RPM_E_NOCAP", "cannot be done, or cannot be proven, on this link" },
     { RPM_E_RANGE, "RPM_E_RANGE", "offset, length or LSN outside the object" },
     { RPM_E_TRIMMED, "RPM_E_TRIMMED", "the LSN was trimmed away" },
-    { RPM_E_TOOBIG, "RPM_E_TOOBIG", "record larger than the log takes" },
+    { RPM_E_TOOBIG, "RPM_E_TOOBIG", "the record is larger than the log's maximum" },
     { RPM_E_NOENT, "RPM_E_NOENT", "no object of that name" },
     { RPM_E_EXISTS, "RPM_E_EXISTS", "the name is taken" },
     { RPM_E_NAME, "RPM_E_NAME", "name empty, too long or with a forbidden byte" },
     { RPM_E_OWNED, "RPM_E_OWNED", "another writer, server or lock owner holds it" },
     { RPM_E_DENIED, "RPM_E_DENIED", "not permitted: credentials, secret or rights" },
-    { RPM_E_VERSION, "RPM_E_VERSION", "the other side or the file speaks another version" },
-    { RPM_E_PROTO, "RPM_E_PROTO", "the peer sent what no librpm sends" },
+    { RPM_E_VERSION, "RPM_E_VERSION", "the other side or the file has another version" },
+    { RPM_E_PROTO, "RPM_E_PROTO", "the peer sent a message that librpm never sends" },
     { RPM_E_FOREIGN, "RPM_E_FOREIGN", "the file is not a librpm pool" },
-    { RPM_E_CORRUPT, "RPM_E_CORRUPT", "a pool structure failed its checksum or its bounds" },
+    { RPM_E_CORRUPT, "RPM_E_CORRUPT", "a pool structure or a durable record is damaged" },
     { RPM_E_OPTS, "RPM_E_OPTS", "options newer than this library, with a field set" },
     { RPM_E_REFUSED, "RPM_E_REFUSED", "no server there, or it takes no more clients" },
     { RPM_E_NOMEM, "RPM_E_NOMEM", "out of memory" },
@@ -68,8 +68,8 @@ int rpmi_fail(int err, const char *format, ...)
     char text[TEXT_BYTES];
     va_list args;
 
-    /* Copied last: an argument may be the previous text, and a sink may itself set an error
-     * text. */
+    /* The text is copied to last_text only here, because an argument may be the previous text, and
+     * the diagnostic sink may itself set an error text. */
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);

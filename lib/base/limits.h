@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * limits.h: every maximum, with the relations between them asserted.
+ * limits.h: the maxima and fixed sizes of the library; relations between them are asserted.
  */
 #ifndef RPMI_LIMITS_H
 #define RPMI_LIMITS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rng.c: SplitMix64, so that a seed is one word and a world can be replayed on any machine.
+ * rng.c: SplitMix64. Its seed is one word, from which a simulated run is replayed on any machine.
  *
- * Not for secrets. Every state is valid, and the sequences of neighbouring seeds are independent,
- * as a test loop needs that counts its seeds up.
+ * Not for secrets. Every seed is valid, and neighbouring seeds give independent sequences, which a
+ * test needs that counts its seeds up.
  *
  * Tests: tests/unit/base/rng_test.cpp
  */

@@ -8,7 +8,7 @@
  * Invariants
  *   count is the number of values added; min and max are exact
  *   a percentile is never below the true one, and above it by less than 1/64 of it
- *   counters stick at their maximum instead of wrapping
+ *   a counter that has reached its maximum stays there and does not wrap
  *
  * Tests: tests/unit/base/stats_test.cpp
  */
@@ -82,7 +82,7 @@ uint64_t rpm_hist_percentile(const struct rpm_hist *hist, uint32_t permille)
         if (seen >= rank)
             return highest_in(i) < hist->max ? highest_in(i) : hist->max;
     }
-    return hist->max; /* only when a counter has stuck */
+    return hist->max; /* only if a counter has reached its maximum */
 }
 
 static uint32_t bucket_of(uint64_t value)

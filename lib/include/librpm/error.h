@@ -38,7 +38,7 @@ enum rpm_error {
     RPM_E_NAME = -ENAMETOOLONG,       /* name empty, too long or with a forbidden byte */
     RPM_E_OWNED = -EUSERS,            /* another writer, server or lock owner holds it */
     RPM_E_DENIED = -EACCES,           /* not permitted: credentials, secret or rights */
-    RPM_E_VERSION = -EPROTONOSUPPORT, /* other side or file speaks another version */
+    RPM_E_VERSION = -EPROTONOSUPPORT, /* the other side or the file has another version */
     RPM_E_PROTO = -EPROTO,            /* the peer sent a message that librpm never sends */
     RPM_E_FOREIGN = -EMEDIUMTYPE,     /* the file is not a librpm pool */
     RPM_E_CORRUPT = -EUCLEAN,         /* a pool structure or a durable record is damaged */
