@@ -4,7 +4,7 @@
  * did not change. It describes the plan that the planner makes, and decides nothing itself.
  *
  * H1 to H3 are about the platform: the nodes of memory, port and cores, and DDIO. A plan cannot
- * change these: the text says what was found, what the plan asks for, and how to get there.
+ * change these: the text says what was found, what the plan asks for, and what to change.
  *
  * Tests: tests/unit/plan/explain_test.cpp
  */
@@ -18,36 +18,36 @@
 #include "plan/rule.h"
 #include "plan/text.h"
 
-struct story {
+struct explanation {
     const struct rpm_facts *facts;
     const struct rpm_request *request;
     const struct rpmi_plan *plan;
     struct rpmi_text text;
 };
 
-static bool is_append(const struct story *story)
+static bool is_append(const struct explanation *out)
 {
-    return story->request->kind == RPM_REQUEST_APPEND || story->request->kind == RPM_REQUEST_BATCH;
+    return out->request->kind == RPM_REQUEST_APPEND || out->request->kind == RPM_REQUEST_BATCH;
 }
 
-static uint32_t writes_of(const struct story *story)
+static uint32_t writes_of(const struct explanation *out)
 {
-    bool many = story->request->kind == RPM_REQUEST_BATCH && story->request->count > 0;
+    bool many = out->request->kind == RPM_REQUEST_BATCH && out->request->count > 0;
 
-    return many ? story->request->count : 1;
+    return many ? out->request->count : 1;
 }
 
 /* Bytes that one write puts on the wire, and the hint that padded it; 0: none did. */
-static uint64_t write_bytes(const struct story *story, uint32_t *hint)
+static uint64_t write_bytes(const struct explanation *out, uint32_t *hint)
 {
-    const struct rpm_request *request = story->request;
-    const struct rpmi_plan *plan = story->plan;
+    const struct rpm_request *request = out->request;
+    const struct rpmi_plan *plan = out->plan;
     uint64_t bytes = request->bytes;
 
     *hint = 0;
     if (request->kind == RPM_REQUEST_ATOMIC)
         return sizeof(uint64_t);
-    if (is_append(story)) {
+    if (is_append(out)) {
         bytes += RPMI_FRAME_HEADER_BYTES;
         if (bytes > RPMI_XPLINE_BYTES && plan->large_unit == RPMI_XPLINE_BYTES) {
             *hint = rpmi_rule_xpline.hint;
@@ -84,20 +84,20 @@ static const char *kind_name(const struct rpmi_plan *plan, uint8_t kind)
     }
 }
 
-/* The operator declares the domain. DDIO matters under ADR only. */
-static void tell_platform(struct story *story)
+/* DDIO is added under ADR only, where it matters. */
+static void add_platform(struct explanation *out)
 {
     static const char *const ddio[] = {
         [RPM_UNKNOWN] = ", ddio unknown, counted as on",
         [RPM_NO] = ", ddio off",
         [RPM_YES] = ", ddio on",
     };
-    const struct rpm_facts *facts = story->facts;
+    const struct rpm_facts *facts = out->facts;
     enum rpmi_platform platform = rpmi_platform_of(facts);
     bool adr = platform == RPMI_PLATFORM_ADR_DDIO || platform == RPMI_PLATFORM_ADR_NO_DDIO;
     bool none = platform == RPMI_PLATFORM_NONE;
 
-    rpmi_text_add(&story->text, "platform: %s%s%s, medium %s%s\n",
+    rpmi_text_add(&out->text, "platform: %s%s%s, medium %s%s\n",
                   rpm_domain_name(none ? RPM_DOMAIN_NONE : (enum rpm_domain)facts->domain),
                   facts->domain_declared != 0 && !none ? " (declared)" : "",
                   adr ? ddio[facts->ddio <= RPM_YES ? facts->ddio : RPM_UNKNOWN] : "",
@@ -105,100 +105,100 @@ static void tell_platform(struct story *story)
                   facts->modelled != 0 ? ", modelled" : "");
 }
 
-static void tell_request(struct story *story)
+static void add_request(struct explanation *out)
 {
     static const char *const names[] = {
         [RPM_REQUEST_APPEND] = "append",
         [RPM_REQUEST_BATCH] = "batch",
-        [RPM_REQUEST_WRITE] = "record write",
+        [RPM_REQUEST_WRITE] = "region write",
         [RPM_REQUEST_ATOMIC] = "atomic",
     };
-    const struct rpm_request *request = story->request;
-    const struct rpm_facts *facts = story->facts;
+    const struct rpm_request *request = out->request;
+    const struct rpm_facts *facts = out->facts;
     const char *reason = "";
 
-    rpmi_text_add(&story->text, "request: %s", names[request->kind]);
+    rpmi_text_add(&out->text, "request: %s", names[request->kind]);
     if (request->kind == RPM_REQUEST_BATCH)
-        rpmi_text_add(&story->text, " of %u records", writes_of(story));
+        rpmi_text_add(&out->text, " of %u records", writes_of(out));
     if (request->kind != RPM_REQUEST_ATOMIC)
-        rpmi_text_add(&story->text, "%s%llu bytes",
+        rpmi_text_add(&out->text, "%s%llu bytes",
                       request->kind == RPM_REQUEST_BATCH ? ", each " : " of ",
                       (unsigned long long)request->bytes);
-    rpmi_text_add(&story->text, ", level %s\n", rpm_level_name(story->plan->level));
-    tell_platform(story);
-    (void)rpm_legal(facts, story->plan->method, story->plan->level, &reason);
-    if (request->kind == RPM_REQUEST_ATOMIC && story->plan->level <= RPM_VISIBLE)
+    rpmi_text_add(&out->text, ", level %s\n", rpm_level_name(out->plan->level));
+    add_platform(out);
+    (void)rpm_legal(facts, out->plan->method, out->plan->level, &reason);
+    if (request->kind == RPM_REQUEST_ATOMIC && out->plan->level <= RPM_VISIBLE)
         reason = "an atomic answers with the old value, so it was carried out";
-    rpmi_text_add(&story->text, "method: %s: %s\n", rpm_method_name(story->plan->method), reason);
+    rpmi_text_add(&out->text, "method: %s: %s\n", rpm_method_name(out->plan->method), reason);
 }
 
-static void tell_writes(struct story *story)
+static void add_writes(struct explanation *out)
 {
-    const struct rpmi_plan *plan = story->plan;
-    uint32_t n = writes_of(story);
+    const struct rpmi_plan *plan = out->plan;
+    uint32_t n = writes_of(out);
     uint32_t hint;
-    uint64_t bytes = write_bytes(story, &hint);
+    uint64_t bytes = write_bytes(out, &hint);
 
     if (n > 1)
-        rpmi_text_add(&story->text, "op 1..%u: %s %llu bytes each", n,
+        rpmi_text_add(&out->text, "op 1..%u: %s %llu bytes each", n,
                       kind_name(plan, plan->write_kind), (unsigned long long)bytes);
     else
-        rpmi_text_add(&story->text, "op 1: %s %llu bytes", kind_name(plan, plan->write_kind),
+        rpmi_text_add(&out->text, "op 1: %s %llu bytes", kind_name(plan, plan->write_kind),
                       (unsigned long long)bytes);
     if ((plan->write_flags & RPMI_OP_DURABLE) != 0)
-        rpmi_text_add(&story->text, ", answered once durable");
-    rpmi_text_add(&story->text, " <- method %s", rpm_method_name(plan->method));
+        rpmi_text_add(&out->text, ", answered once durable");
+    rpmi_text_add(&out->text, " <- method %s", rpm_method_name(plan->method));
     if (hint != 0)
-        rpmi_text_add(&story->text, "; H%u", hint);
-    if (story->request->kind == RPM_REQUEST_ATOMIC && rpmi_hint_on(plan, rpmi_rule_lock.hint))
-        rpmi_text_add(&story->text, "; H%u", rpmi_rule_lock.hint);
-    rpmi_text_add(&story->text, "\n");
+        rpmi_text_add(&out->text, "; H%u", hint);
+    if (out->request->kind == RPM_REQUEST_ATOMIC && rpmi_hint_on(plan, rpmi_rule_lock.hint))
+        rpmi_text_add(&out->text, "; H%u", rpmi_rule_lock.hint);
+    rpmi_text_add(&out->text, "\n");
 }
 
-static void tell_seal(struct story *story)
+static void add_seal(struct explanation *out)
 {
-    const struct rpmi_plan *plan = story->plan;
-    uint32_t n = writes_of(story);
+    const struct rpmi_plan *plan = out->plan;
+    uint32_t n = writes_of(out);
     uint32_t hint;
-    uint64_t bytes = write_bytes(story, &hint) * n;
+    uint64_t bytes = write_bytes(out, &hint) * n;
     bool waits = (plan->write_flags & RPMI_OP_WAIT) != 0;
 
     if (waits)
-        rpmi_text_add(&story->text, "wait: for op %u <- H%u is off\n", n, rpmi_rule_chain.hint);
+        rpmi_text_add(&out->text, "wait: for op %u <- H%u is off\n", n, rpmi_rule_chain.hint);
     if (plan->seal_kind == 0)
         return;
-    rpmi_text_add(&story->text, "op %u: %s", n + 1, kind_name(plan, plan->seal_kind));
+    rpmi_text_add(&out->text, "op %u: %s", n + 1, kind_name(plan, plan->seal_kind));
     if (plan->seal_kind == RPMI_OP_READ)
-        rpmi_text_add(&story->text, " %u byte of the scratch key", plan->seal_bytes);
+        rpmi_text_add(&out->text, " %u byte of the scratch key", plan->seal_bytes);
     else if (plan->seal_kind != RPMI_OP_DRAIN)
-        rpmi_text_add(&story->text, " the range of %llu bytes", (unsigned long long)bytes);
-    rpmi_text_add(&story->text, " <- method %s", rpm_method_name(plan->method));
+        rpmi_text_add(&out->text, " the range of %llu bytes", (unsigned long long)bytes);
+    rpmi_text_add(&out->text, " <- method %s", rpm_method_name(plan->method));
     if (!waits)
-        rpmi_text_add(&story->text, "; H%u", rpmi_rule_chain.hint);
-    rpmi_text_add(&story->text, "\n");
+        rpmi_text_add(&out->text, "; H%u", rpmi_rule_chain.hint);
+    rpmi_text_add(&out->text, "\n");
 }
 
-static void tell_cost(struct story *story)
+static void add_cost(struct explanation *out)
 {
-    const struct rpmi_plan *plan = story->plan;
-    uint32_t ops = writes_of(story) + (plan->seal_kind != 0 ? 1 : 0);
+    const struct rpmi_plan *plan = out->plan;
+    uint32_t ops = writes_of(out) + (plan->seal_kind != 0 ? 1 : 0);
     uint32_t trips = rpmi_plan_round_trips(plan);
 
     if (trips == 0)
-        rpmi_text_add(&story->text, "cost: no round trip: the client CPU does it all\n");
+        rpmi_text_add(&out->text, "cost: no round trip: the client CPU does it all\n");
     else
-        rpmi_text_add(&story->text, "cost: %u op%s, %u round trip%s\n", ops, ops == 1 ? "" : "s",
+        rpmi_text_add(&out->text, "cost: %u op%s, %u round trip%s\n", ops, ops == 1 ? "" : "s",
                       trips, trips == 1 ? "" : "s");
 }
 
-static void tell_hints(struct story *story)
+static void add_hints(struct explanation *out)
 {
     for (uint32_t i = 0; i < RPMI_RULES; i++) {
         const struct rpmi_rule *rule = rpmi_rules[i];
 
-        rpmi_text_add(&story->text, "H%u %s: %s\n", rule->hint,
-                      rpmi_hint_on(story->plan, rule->hint) ? "on" : "off",
-                      rule->say(story->facts, story->request, story->plan));
+        rpmi_text_add(&out->text, "H%u %s: %s\n", rule->hint,
+                      rpmi_hint_on(out->plan, rule->hint) ? "on" : "off",
+                      rule->describe(out->facts, out->request, out->plan));
     }
 }
 
@@ -210,23 +210,23 @@ int rpm_explain(const struct rpm_facts *facts, const struct rpm_request *request
     struct rpm_facts known = rpm_facts_init();
     struct rpm_request asked = rpm_request_init();
     struct rpmi_plan plan;
-    struct story story = { .facts = &known, .request = &asked, .plan = &plan };
+    struct explanation made = { .facts = &known, .request = &asked, .plan = &plan };
     int err = rpmi_opts_in(&known, sizeof(known), facts);
 
     if (err == 0)
         err = rpmi_opts_in(&asked, sizeof(asked), request);
     if (err != 0)
         return err;
-    rpmi_text_open(&story.text, text, bytes);
+    rpmi_text_open(&made.text, text, bytes);
     err = rpmi_plan_make(&known, &asked, &plan);
     if (err == RPM_E_NOCAP)
-        rpmi_text_add(&story.text, "refused: %s\n", rpm_last_error());
+        rpmi_text_add(&made.text, "refused: %s\n", rpm_last_error());
     if (err != 0)
         return err;
-    tell_request(&story);
-    tell_writes(&story);
-    tell_seal(&story);
-    tell_cost(&story);
-    tell_hints(&story);
-    return (int)story.text.len;
+    add_request(&made);
+    add_writes(&made);
+    add_seal(&made);
+    add_cost(&made);
+    add_hints(&made);
+    return (int)made.text.len;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * facts.c: facts as text, for people and scripts: one "name: value" a line, and the source of a
- * value that was not probed.
+ * facts.c: facts as text, for people and scripts: one "name: value" a line. A value that was not
+ * probed says so: "(declared)", or "modelled" as the source.
  *
  * Tests: tests/unit/plan/facts_test.cpp
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hints.c: hint switches from text.
+ * hints.c: parse the hints that are on from text such as "all", "none", "-H3" or "H6,H9".
  *
- * The first word sets the start: "all" and "none" are themselves the start, "-H3" and "+H3" start
- * from all, a bare "H3" starts from none.
+ * The first word decides from which set the others add or remove: from all hints if it is "all",
+ * "-H3" or "+H3", from no hint if it is "none" or "H3".
  *
  * Tests: tests/unit/plan/hints_test.cpp
  */
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-static int bad(const char *text, const char *word, size_t len)
+static int fail_word(const char *text, const char *word, size_t len)
 {
     return rpmi_fail(RPM_E_INVAL,
                      "hints \"%s\": \"%.*s\" is none of all, none, Hk, +Hk, -Hk (k 1-9)", text,
@@ -62,7 +62,7 @@ int rpm_hints_parse(const char *text, uint32_t *hints)
             if (word == text && (word[0] == 'H' || word[0] == 'h'))
                 on = RPM_HINTS_NONE;
             if (word_apply(word, len, &on) != 0)
-                return bad(text, word, len);
+                return fail_word(text, word, len);
         }
         if (word[len] == '\0')
             break;

@@ -18,7 +18,7 @@
 
 #include <stdbool.h>
 
-enum verdict { NO = 0, YES = 1, IF_FLUSH = 2 /* if the region is reported to take FLUSH */ };
+enum verdict { NO = 0, YES = 1, IF_FLUSH = 2 /* if facts->native_flush says so */ };
 
 struct cell {
     enum verdict verdict;
@@ -32,8 +32,8 @@ struct cell {
     { NO, "queue pairs have no order between them: the READ may overtake the WRITE" }
 #define MSYNC_NIC \
     { NO, "bytes end in a page cache: only an msync by the server CPU brings them to the device" }
-#define FORGETS \
-    { NO, "this memory forgets when the power goes: it has no persistence domain" }
+#define NO_DOMAIN \
+    { NO, "this memory loses its contents with the power: it has no persistence domain" }
 #define CPU_FLUSH { YES, "the server CPU flushes the range out of its caches before it answers" }
 #define CPU_FENCE { YES, "CPU caches survive, so the server CPU needs no more than a fence to answer" }
 #define CPU_MSYNC { YES, "the server CPU calls msync on the range before it answers" }
@@ -44,19 +44,20 @@ struct cell {
 #define STORED { YES, "stores past the client CPU's cache are in the memory controller after a fence" }
 
 static const struct cell matrix[RPM_METHOD_COUNT][RPMI_PLATFORMS] = {
-    [RPM_METHOD_WRITE] = { WRITE_NO, WRITE_NO, WRITE_NO, WRITE_NO, FORGETS },
+    [RPM_METHOD_WRITE] = { WRITE_NO, WRITE_NO, WRITE_NO, WRITE_NO, NO_DOMAIN },
     [RPM_METHOD_READ] = {
-        { NO, "DDIO is on or unknown: the READ pushes bytes into a CPU cache, which power takes" },
+        { NO, "DDIO is on or unknown: the READ pushes bytes into a CPU cache, which loses them" },
         { YES, "the READ pushes earlier WRITEs of its queue pair to the memory controller" },
         { YES, "the READ pushes earlier WRITEs to cache or memory, and both survive" },
-        MSYNC_NIC, FORGETS },
-    [RPM_METHOD_READ_OTHER] = { OTHER_NO, OTHER_NO, OTHER_NO, OTHER_NO, FORGETS },
-    [RPM_METHOD_MESSAGE] = { CPU_FLUSH, CPU_FLUSH, CPU_FENCE, CPU_MSYNC, FORGETS },
-    [RPM_METHOD_IMMEDIATE] = { CPU_FLUSH, CPU_FLUSH, CPU_FENCE, CPU_MSYNC, FORGETS },
-    [RPM_METHOD_COPY] = { CPU_COPY, CPU_COPY, CPU_COPY_EADR, CPU_COPY_MSYNC, FORGETS },
-    [RPM_METHOD_FLUSH] = { NIC_FLUSH, NIC_FLUSH, NIC_FLUSH, MSYNC_NIC, FORGETS },
+        MSYNC_NIC, NO_DOMAIN },
+    [RPM_METHOD_READ_OTHER] = { OTHER_NO, OTHER_NO, OTHER_NO, OTHER_NO, NO_DOMAIN },
+    [RPM_METHOD_MESSAGE] = { CPU_FLUSH, CPU_FLUSH, CPU_FENCE, CPU_MSYNC, NO_DOMAIN },
+    [RPM_METHOD_IMMEDIATE] = { CPU_FLUSH, CPU_FLUSH, CPU_FENCE, CPU_MSYNC, NO_DOMAIN },
+    [RPM_METHOD_COPY] = { CPU_COPY, CPU_COPY, CPU_COPY_EADR, CPU_COPY_MSYNC, NO_DOMAIN },
+    [RPM_METHOD_FLUSH] = { NIC_FLUSH, NIC_FLUSH, NIC_FLUSH, MSYNC_NIC, NO_DOMAIN },
     [RPM_METHOD_STORE] = { STORED, STORED, STORED,
-        { NO, "stores end in a page cache, which a fence does not bring to the device" }, FORGETS },
+        { NO, "stores end in a page cache, which a fence does not bring to the device" },
+        NO_DOMAIN },
 };
 /* clang-format on */
 
@@ -65,7 +66,7 @@ static const char *const no_flush =
 static const char *const placed = "the answer comes after the bytes are placed in memory";
 static const char *const anonymous = "anonymous memory dies with the server process";
 static const char *const stands_in =
-    "by the operator's word alone: anonymous memory stands in for persistent memory";
+    "only because the operator declared a domain: this is anonymous memory";
 
 /* Why the facts contradict each other; NULL if they do not. On a platform with contradicting facts
  * no method is legal. */
@@ -75,11 +76,11 @@ static const char *contradiction(const struct rpm_facts *facts)
 
     switch (facts->medium) {
     case RPM_MEDIUM_FILE:
-        return by_cache ? "a file lies behind a page cache: its domain is msync, none of a CPU's"
-                        : NULL;
+        return by_cache ? "a file lies behind a page cache: its domain can only be msync" : NULL;
     case RPM_MEDIUM_TMPFS:
         return facts->domain != RPM_DOMAIN_NONE && facts->domain_declared == 0
-                   ? "tmpfs forgets when the power goes, unless the operator declares a domain"
+                   ? "tmpfs loses its contents with the power, unless the operator declares a "
+                     "domain"
                    : NULL;
     default:
         return NULL;

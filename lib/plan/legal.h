@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * legal.h: the kinds of platform that the legality matrix tells apart.
+ * legal.h: the kinds of platform that the legality matrix distinguishes.
  */
 #ifndef RPMI_LEGAL_H
 #define RPMI_LEGAL_H
@@ -21,8 +21,8 @@ enum rpmi_platform {
  * medium cannot have, such as ADR of a file behind a page cache, counts as none. */
 enum rpmi_platform rpmi_platform_of(const struct rpm_facts *facts);
 
-/* Does the memory outlive the server process? Anonymous memory does only if the operator declared a
- * domain, so that it stands in for memory that does. */
+/* Does the memory outlive the server process? Anonymous memory counts as if it did only if the
+ * operator declared a domain: then it takes the place of persistent memory, in tests. */
 int rpmi_outlives_process(const struct rpm_facts *facts);
 
 #endif

@@ -47,7 +47,7 @@ static const struct shape shapes[RPM_METHOD_COUNT] = {
     [RPM_METHOD_STORE] = { RPMI_OP_WRITE, RPMI_OP_DRAIN },
 };
 
-static bool can(const struct rpm_facts *facts, enum rpm_method method)
+static bool link_has(const struct rpm_facts *facts, enum rpm_method method)
 {
     return (facts->methods & (1u << method)) != 0;
 }
@@ -55,7 +55,7 @@ static bool can(const struct rpm_facts *facts, enum rpm_method method)
 static enum rpm_method choose(const struct rpm_facts *facts, enum rpm_level level)
 {
     for (size_t i = 0; i < sizeof(by_cost) / sizeof(by_cost[0]); i++)
-        if (can(facts, by_cost[i]) && rpm_legal(facts, by_cost[i], level, NULL))
+        if (link_has(facts, by_cost[i]) && rpm_legal(facts, by_cost[i], level, NULL))
             return by_cost[i];
     return RPM_METHOD_DEFAULT;
 }
@@ -90,21 +90,21 @@ static enum rpm_level level_of(const struct rpm_request *request)
     return request->kind == RPM_REQUEST_ATOMIC ? RPM_VISIBLE : RPM_DURABLE;
 }
 
-/* Method and level of a plan. */
-static int settle(const struct rpm_facts *facts, const struct rpm_request *request,
-                  struct rpmi_plan *plan)
+/* Set the method and the level of a plan. RPM_E_NOCAP. */
+static int set_method_and_level(const struct rpm_facts *facts, const struct rpm_request *request,
+                                struct rpmi_plan *plan)
 {
     enum rpm_method insisted = (enum rpm_method)request->method;
     enum rpm_level level = level_of(request);
     enum rpm_method method = insisted != RPM_METHOD_DEFAULT ? insisted : choose(facts, level);
 
-    /* The answer of an atomic proves that it is visible: only a WRITE needs a method that proves
-     * it. */
+    /* The answer to an atomic proves that it is visible, so it needs no method that proves this, as
+     * a WRITE does. */
     if (request->kind == RPM_REQUEST_ATOMIC && level <= RPM_VISIBLE)
         method = insisted != RPM_METHOD_DEFAULT ? insisted : choose(facts, RPM_POSTED);
     else if (!rpm_legal(facts, method, level, NULL))
         return rpmi_refuse(facts, insisted, level);
-    if (method == RPM_METHOD_DEFAULT || !can(facts, method))
+    if (method == RPM_METHOD_DEFAULT || !link_has(facts, method))
         return rpmi_refuse(facts, insisted, level);
     *plan = (struct rpmi_plan){ .method = method, .level = level, .hints = request->hints };
     return 0;
@@ -126,14 +126,14 @@ static void shape(struct rpmi_plan *plan)
 
 /* The op that brings a range, written by any client, to the domain. A READ or a FLUSH by our queue
  * pair does not flush a CPU's cache that may hold another writer's bytes, so the server CPU flushes
- * where the link can ask it to; where it cannot, no CPU has written. Under eADR caches survive. */
+ * if the link carries messages; if it does not, no CPU has written. Under eADR caches survive. */
 static uint8_t persist_kind(const struct rpm_facts *facts, const struct rpmi_plan *plan)
 {
     if (plan->level < RPM_DURABLE)
         return 0;
     if (plan->seal_kind != RPMI_OP_READ && plan->seal_kind != RPMI_OP_FLUSH)
         return RPMI_OP_PERSIST;
-    if (facts->domain == RPM_DOMAIN_EADR || !can(facts, RPM_METHOD_MESSAGE))
+    if (facts->domain == RPM_DOMAIN_EADR || !link_has(facts, RPM_METHOD_MESSAGE))
         return plan->seal_kind;
     return RPMI_OP_PERSIST;
 }
@@ -152,8 +152,8 @@ static void assert_legal(const struct rpm_facts *facts, const struct rpm_request
     RPM_ASSERT(plan->seal_kind != 0 || (plan->level == RPM_DURABLE ? certified : answered));
 }
 
-/* Canaries: rules that a test removes, to see that the crash suite fails. */
-static void release_canaries(struct rpmi_plan *plan)
+/* Remove the rules that a test removed as a canary, to see that the crash suite fails. */
+static void apply_canaries(struct rpmi_plan *plan)
 {
     if (RPMI_CANARY(NO_FLUSH)) {
         plan->seal_kind = 0;
@@ -170,7 +170,7 @@ int rpmi_plan_make(const struct rpm_facts *facts, const struct rpm_request *requ
     int err = check(request);
 
     if (err == 0)
-        err = settle(facts, request, &made);
+        err = set_method_and_level(facts, request, &made);
     if (err != 0)
         return err;
     shape(&made);
@@ -182,7 +182,7 @@ int rpmi_plan_make(const struct rpm_facts *facts, const struct rpm_request *requ
             return err;
     }
     assert_legal(facts, request, &made);
-    release_canaries(&made);
+    apply_canaries(&made);
     *plan = made;
     return 0;
 }
@@ -194,7 +194,7 @@ int rpmi_plan_make_persist(const struct rpm_facts *facts, const struct rpm_reque
     int err = check(request);
 
     if (err == 0)
-        err = settle(facts, request, &made);
+        err = set_method_and_level(facts, request, &made);
     if (err != 0)
         return err;
     shape(&made);

@@ -14,7 +14,7 @@
 
 #define LIST_BYTES 96
 
-static const char *way_out(const struct rpm_facts *facts, enum rpm_level level)
+static const char *remedy(const struct rpm_facts *facts, enum rpm_level level)
 {
     if (!rpmi_outlives_process(facts) && level == RPM_PROCESS)
         return "back the pool with a file: rpm-server --pool";
@@ -23,12 +23,12 @@ static const char *way_out(const struct rpm_facts *facts, enum rpm_level level)
         return "declare a persistence domain if there is one (rpm-server --domain), or back the "
                "pool with a file on a disk or with persistent memory";
     case RPMI_PLATFORM_MSYNC:
-        return "let the server CPU do it: connect with mode=ring";
+        return "let the server CPU call msync: connect with mode=ring";
     case RPMI_PLATFORM_ADR_DDIO:
         return "switch DDIO off at the server's port and declare it, or let the server CPU flush "
                "(methods copy, message, immediate)";
     default:
-        return "leave the method open: the cheapest legal one is then taken";
+        return "set no method: the cheapest legal one is then taken";
     }
 }
 
@@ -77,10 +77,10 @@ static int refuse_insisted(const struct rpm_facts *facts, enum rpm_method insist
         if (usable == 0)
             return rpmi_fail(RPM_E_NOCAP, "method %s does not reach %s here: %s; %s",
                              rpm_method_name(insisted), rpm_level_name(level), reason,
-                             way_out(facts, level));
+                             remedy(facts, level));
         list_methods(usable, list, sizeof(list));
         return rpmi_fail(RPM_E_NOCAP,
-                         "method %s does not reach %s here: %s; leave the method open, or take one "
+                         "method %s does not reach %s here: %s; set no method, or take one "
                          "that does: %s",
                          rpm_method_name(insisted), rpm_level_name(level), reason, list);
     }
@@ -104,10 +104,10 @@ int rpmi_refuse(const struct rpm_facts *facts, enum rpm_method insisted, enum rp
          * method. */
         (void)rpm_legal(facts, RPM_METHOD_MESSAGE, level, &reason);
         return rpmi_fail(RPM_E_NOCAP, "level %s cannot be proven: %s; %s", rpm_level_name(level),
-                         reason, way_out(facts, level));
+                         reason, remedy(facts, level));
     }
     list_methods(legal, need, sizeof(need));
     list_methods(facts->methods, have, sizeof(have));
     return rpmi_fail(RPM_E_NOCAP, "level %s needs one of: %s; this link can: %s; %s",
-                     rpm_level_name(level), need, have, way_out(facts, level));
+                     rpm_level_name(level), need, have, remedy(facts, level));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rule.h: a hint as a rule: a small change to a plan, which a switch enables at run time, and a
- * sentence that says what the rule changed.
+ * rule.h: the rules. A rule applies one hint: it makes a small change to a plan, if the hint is on,
+ * and describes in a sentence what it changed.
  *
  * Invariant: a rule changes how fast a level is reached, never which level is.
  */
@@ -18,8 +18,8 @@ struct rpmi_rule {
                  struct rpmi_plan *plan);
 
     /* What the rule changed in this plan, or why it changed nothing. Static. */
-    const char *(*say)(const struct rpm_facts *facts, const struct rpm_request *request,
-                       const struct rpmi_plan *plan);
+    const char *(*describe)(const struct rpm_facts *facts, const struct rpm_request *request,
+                            const struct rpmi_plan *plan);
 };
 
 extern const struct rpmi_rule rpmi_rule_numa;     /* H1, rule_numa.c */

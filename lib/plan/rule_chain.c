@@ -22,8 +22,8 @@ static int chain_apply(const struct rpm_facts *facts, const struct rpm_request *
     return 0;
 }
 
-static const char *chain_say(const struct rpm_facts *facts, const struct rpm_request *request,
-                             const struct rpmi_plan *plan)
+static const char *chain_describe(const struct rpm_facts *facts, const struct rpm_request *request,
+                                  const struct rpmi_plan *plan)
 {
     bool on = rpmi_hint_on(plan, CHAIN);
 
@@ -31,7 +31,7 @@ static const char *chain_say(const struct rpm_facts *facts, const struct rpm_req
     if (plan->seal_kind == 0)
         return "nothing to chain: there is no seal after the writes";
     if (plan->method == RPM_METHOD_STORE)
-        return on ? "stores and fence in one go: the client CPU does both, no round trip"
+        return on ? "stores and fence together: the client CPU does both, no round trip"
                   : "the fence is posted by itself, after the stores: no round trip either";
     if (on && request->kind == RPM_REQUEST_APPEND)
         return "writes and seal chained behind one doorbell, one round trip; asynchronous appends "
@@ -41,4 +41,4 @@ static const char *chain_say(const struct rpm_facts *facts, const struct rpm_req
     return "the last write is waited for before the seal is posted, two round trips";
 }
 
-const struct rpmi_rule rpmi_rule_chain = { CHAIN, chain_apply, chain_say };
+const struct rpmi_rule rpmi_rule_chain = { CHAIN, chain_apply, chain_describe };

@@ -41,8 +41,8 @@ static int copy_apply(const struct rpm_facts *facts, const struct rpm_request *r
     return 0;
 }
 
-static const char *copy_say(const struct rpm_facts *facts, const struct rpm_request *request,
-                            const struct rpmi_plan *plan)
+static const char *copy_describe(const struct rpm_facts *facts, const struct rpm_request *request,
+                                 const struct rpmi_plan *plan)
 {
     (void)request;
     switch (plan->copy) {
@@ -60,4 +60,4 @@ static const char *copy_say(const struct rpm_facts *facts, const struct rpm_requ
     }
 }
 
-const struct rpmi_rule rpmi_rule_copy = { COPY, copy_apply, copy_say };
+const struct rpmi_rule rpmi_rule_copy = { COPY, copy_apply, copy_describe };

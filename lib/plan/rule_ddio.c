@@ -37,17 +37,18 @@ static int ddio_apply(const struct rpm_facts *facts, const struct rpm_request *r
     return 0;
 }
 
-static const char *indifferent(const struct rpm_request *request, const struct rpmi_plan *plan)
+/* Why the plan asks for neither setting. */
+static const char *why_either(const struct rpm_request *request, const struct rpmi_plan *plan)
 {
     if (request->kind == RPM_REQUEST_ATOMIC)
-        return "an atomic brings no bytes that a cache could scramble";
+        return "an atomic writes one word: DDIO does not matter";
     if (plan->method == RPM_METHOD_STORE)
-        return "no NIC writes the bytes: DDIO has no part in it";
-    return "no persistent memory: DDIO may be as it is";
+        return "no NIC writes the bytes: DDIO does not matter";
+    return "no persistent memory: DDIO does not matter";
 }
 
-static const char *ddio_say(const struct rpm_facts *facts, const struct rpm_request *request,
-                            const struct rpmi_plan *plan)
+static const char *ddio_describe(const struct rpm_facts *facts, const struct rpm_request *request,
+                                 const struct rpmi_plan *plan)
 {
     static const char *const found[] = {
         [RPM_UNKNOWN] = "DDIO is taken as found: not known, so counted as on",
@@ -71,7 +72,7 @@ static const char *ddio_say(const struct rpm_facts *facts, const struct rpm_requ
 
     switch (wanted(facts, request, plan)) {
     case RPM_UNKNOWN:
-        return indifferent(request, plan);
+        return why_either(request, plan);
     case RPM_NO:
         return rpmi_hint_on(plan, DDIO) ? off[ddio] : found[ddio];
     default:
@@ -79,4 +80,4 @@ static const char *ddio_say(const struct rpm_facts *facts, const struct rpm_requ
     }
 }
 
-const struct rpmi_rule rpmi_rule_ddio = { DDIO, ddio_apply, ddio_say };
+const struct rpmi_rule rpmi_rule_ddio = { DDIO, ddio_apply, ddio_describe };

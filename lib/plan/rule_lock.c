@@ -31,8 +31,8 @@ static int lock_apply(const struct rpm_facts *facts, const struct rpm_request *r
     return 0;
 }
 
-static const char *lock_say(const struct rpm_facts *facts, const struct rpm_request *request,
-                            const struct rpmi_plan *plan)
+static const char *lock_describe(const struct rpm_facts *facts, const struct rpm_request *request,
+                                 const struct rpmi_plan *plan)
 {
     (void)facts;
     if (request->kind != RPM_REQUEST_ATOMIC)
@@ -43,4 +43,4 @@ static const char *lock_say(const struct rpm_facts *facts, const struct rpm_requ
                                 : "the word may be anywhere";
 }
 
-const struct rpmi_rule rpmi_rule_lock = { LOCK, lock_apply, lock_say };
+const struct rpmi_rule rpmi_rule_lock = { LOCK, lock_apply, lock_describe };

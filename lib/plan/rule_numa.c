@@ -21,15 +21,15 @@ static int numa_apply(const struct rpm_facts *facts, const struct rpm_request *r
     return 0;
 }
 
-static const char *numa_say(const struct rpm_facts *facts, const struct rpm_request *request,
-                            const struct rpmi_plan *plan)
+static const char *numa_describe(const struct rpm_facts *facts, const struct rpm_request *request,
+                                 const struct rpmi_plan *plan)
 {
     (void)request;
     if (!rpmi_hint_on(plan, NUMA))
         return "placement is left as it is";
     if (plan->method == RPM_METHOD_STORE)
         return facts->memory_node < 0
-                   ? "the node of the memory is not known: the client CPU belongs there"
+                   ? "the node of the memory is not known: the client CPU belongs on it"
                    : "no port in between: the client CPU belongs on the memory's node";
     if (facts->memory_node < 0 || facts->port_node < 0)
         return "the nodes of memory and port are not both known: they belong on one, and so do "
@@ -40,4 +40,4 @@ static const char *numa_say(const struct rpm_facts *facts, const struct rpm_requ
     return "memory and port are on one node: polling cores belong there too";
 }
 
-const struct rpmi_rule rpmi_rule_numa = { NUMA, numa_apply, numa_say };
+const struct rpmi_rule rpmi_rule_numa = { NUMA, numa_apply, numa_describe };

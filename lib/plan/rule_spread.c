@@ -43,16 +43,16 @@ static int spread_apply(const struct rpm_facts *facts, const struct rpm_request 
     return 0;
 }
 
-static const char *spread_say(const struct rpm_facts *facts, const struct rpm_request *request,
-                              const struct rpmi_plan *plan)
+static const char *spread_describe(const struct rpm_facts *facts, const struct rpm_request *request,
+                                   const struct rpmi_plan *plan)
 {
     const char *why = exempt(facts, request, plan);
 
     if (why != NULL)
         return why;
     return rpmi_hint_on(plan, SPREAD)
-               ? "CPU writers want to be spread over the modules, at most 4 in one at a time"
-               : "CPU writers go where the bytes go, any number in one module";
+               ? "CPU writers should be spread over the modules, at most 4 in one at a time"
+               : "CPU writers are not spread: any number may write to one module";
 }
 
-const struct rpmi_rule rpmi_rule_spread = { SPREAD, spread_apply, spread_say };
+const struct rpmi_rule rpmi_rule_spread = { SPREAD, spread_apply, spread_describe };

@@ -45,8 +45,8 @@ static int word_cpu_apply(const struct rpm_facts *facts, const struct rpm_reques
     return rpmi_cpu_writes(plan) ? word_apply(request, plan, WORD_CPU) : 0;
 }
 
-static const char *word_say(const struct rpm_request *request, const struct rpmi_plan *plan,
-                            uint32_t hint)
+static const char *word_describe(const struct rpm_request *request, const struct rpmi_plan *plan,
+                                 uint32_t hint)
 {
     if (request->kind == RPM_REQUEST_ATOMIC)
         return "nothing to pad: an atomic is 8 bytes";
@@ -57,21 +57,23 @@ static const char *word_say(const struct rpm_request *request, const struct rpmi
     return "length padded to whole 64-byte words";
 }
 
-static const char *word_nic_say(const struct rpm_facts *facts, const struct rpm_request *request,
-                                const struct rpmi_plan *plan)
+static const char *word_nic_describe(const struct rpm_facts *facts,
+                                     const struct rpm_request *request,
+                                     const struct rpmi_plan *plan)
 {
     (void)facts;
     return rpmi_cpu_writes(plan) ? "no NIC writes the bytes: see H7"
-                                 : word_say(request, plan, WORD_NIC);
+                                 : word_describe(request, plan, WORD_NIC);
 }
 
-static const char *word_cpu_say(const struct rpm_facts *facts, const struct rpm_request *request,
-                                const struct rpmi_plan *plan)
+static const char *word_cpu_describe(const struct rpm_facts *facts,
+                                     const struct rpm_request *request,
+                                     const struct rpmi_plan *plan)
 {
     (void)facts;
-    return rpmi_cpu_writes(plan) ? word_say(request, plan, WORD_CPU)
+    return rpmi_cpu_writes(plan) ? word_describe(request, plan, WORD_CPU)
                                  : "no CPU writes the bytes: see H6";
 }
 
-const struct rpmi_rule rpmi_rule_word_nic = { WORD_NIC, word_nic_apply, word_nic_say };
-const struct rpmi_rule rpmi_rule_word_cpu = { WORD_CPU, word_cpu_apply, word_cpu_say };
+const struct rpmi_rule rpmi_rule_word_nic = { WORD_NIC, word_nic_apply, word_nic_describe };
+const struct rpmi_rule rpmi_rule_word_cpu = { WORD_CPU, word_cpu_apply, word_cpu_describe };

@@ -26,12 +26,12 @@ static int xpline_apply(const struct rpm_facts *facts, const struct rpm_request 
     return 0;
 }
 
-static const char *xpline_say(const struct rpm_facts *facts, const struct rpm_request *request,
-                              const struct rpmi_plan *plan)
+static const char *xpline_describe(const struct rpm_facts *facts, const struct rpm_request *request,
+                                   const struct rpmi_plan *plan)
 {
     if (!is_append(request))
-        return "the caller chooses where records lie: give them slots of 256 bytes if they are "
-               "large";
+        return "the caller chooses the offsets of region writes: use slots of 256 bytes for large "
+               "ones";
     if (facts->line_bytes != RPMI_XPLINE_BYTES)
         return "the medium has no 256-byte lines: nothing to fill";
     if (!rpmi_hint_on(plan, XPLINE))
@@ -39,4 +39,4 @@ static const char *xpline_say(const struct rpm_facts *facts, const struct rpm_re
     return "frames over 256 bytes start at and fill 256-byte media lines";
 }
 
-const struct rpmi_rule rpmi_rule_xpline = { XPLINE, xpline_apply, xpline_say };
+const struct rpmi_rule rpmi_rule_xpline = { XPLINE, xpline_apply, xpline_describe };

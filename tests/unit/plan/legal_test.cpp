@@ -87,7 +87,7 @@ TEST_CASE("legal: process needs memory that outlives the server", "[unit]")
     }
 }
 
-TEST_CASE("legal: anonymous memory is durable only by the operator's word", "[unit]")
+TEST_CASE("legal: anonymous memory is durable only if the operator declared it", "[unit]")
 {
     rpm_facts facts = platform(3);
     const char *reason = nullptr;
@@ -98,7 +98,7 @@ TEST_CASE("legal: anonymous memory is durable only by the operator's word", "[un
 
     facts.domain_declared = 1;
     CHECK(rpm_legal(&facts, RPM_METHOD_READ, RPM_DURABLE, &reason) == 1);
-    CHECK(std::string(reason).find("operator's word") != std::string::npos);
+    CHECK(std::string(reason).find("operator declared") != std::string::npos);
     CHECK(rpm_legal(&facts, RPM_METHOD_READ, RPM_PROCESS, nullptr) == 1);
 
     facts.domain = RPM_DOMAIN_NONE; // a word about nothing

@@ -17,7 +17,7 @@ TEST_CASE("refuse: without a domain the text says how to declare one", "[unit]")
 
     CHECK(rpmi_refuse(&facts, RPM_METHOD_DEFAULT, RPM_DURABLE) == RPM_E_NOCAP);
     CHECK_THAT(rpm_last_error(), Contains("level durable cannot be proven"));
-    CHECK_THAT(rpm_last_error(), Contains("forgets when the power goes"));
+    CHECK_THAT(rpm_last_error(), Contains("loses its contents with the power"));
     CHECK_THAT(rpm_last_error(), Contains("rpm-server --domain"));
 }
 

@@ -41,6 +41,6 @@ TEST_CASE("rule_chain: a client CPU that stores and fences needs no round trip",
     request.method = RPM_METHOD_STORE;
     request.hints = GENERATE(RPM_HINTS_ALL, RPM_HINTS_ALL & ~RPM_HINT(9));
     REQUIRE(rpmi_plan_make(&facts, &request, &plan) == 0);
-    CHECK(std::string(rpmi_rule_chain.say(&facts, &request, &plan)).find("no round trip") !=
+    CHECK(std::string(rpmi_rule_chain.describe(&facts, &request, &plan)).find("no round trip") !=
           std::string::npos);
 }

@@ -33,7 +33,7 @@ TEST_CASE("rule_spread: H2 spreads what the server CPU writes", "[unit]")
           std::string::npos);
     CHECK_FALSE(spreads(nvm(RPM_METHOD_COPY), without(request, 2)));
     CHECK(said(rpmi_rule_spread, nvm(RPM_METHOD_COPY), without(request, 2)) ==
-          "CPU writers go where the bytes go, any number in one module");
+          "CPU writers are not spread: any number may write to one module");
 }
 
 TEST_CASE("rule_spread: a NIC is left alone", "[unit]")

@@ -55,7 +55,7 @@ inline std::string said(const rpmi_rule &rule, const rpm_facts &facts, const rpm
 {
     rpmi_plan plan = plan_of(facts, request);
 
-    return rule.say(&facts, &request, &plan);
+    return rule.describe(&facts, &request, &plan);
 }
 
 // The same request without a hint.
