@@ -40,15 +40,15 @@
 
 struct mount_walk {
     const char *devices;
-    dev_t dev[RPMI_BACKING_MAX]; /* [0, looked) were examined, [looked, n) are to be */
-    uint32_t looked;
+    dev_t dev[RPMI_BACKING_MAX]; /* [0, examined) were examined, [examined, n) are to be */
+    uint32_t examined;
     uint32_t n;
-    bool memory; /* some of it is */
-    char *why;   /* "": nothing unknown was met */
+    bool memory; /* one of the devices is memory */
+    char *why;   /* "": all file systems and devices met so far are known */
 };
 
-__attribute__((format(printf, 2, 3))) static void unknown(struct mount_walk *walk,
-                                                          const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void set_unknown(struct mount_walk *walk,
+                                                              const char *format, ...)
 {
     va_list args;
 
@@ -65,7 +65,7 @@ static void push(struct mount_walk *walk, dev_t dev)
         if (walk->dev[i] == dev)
             return;
     if (walk->n == RPMI_BACKING_MAX)
-        unknown(walk, "it lies on more than %u devices", RPMI_BACKING_MAX);
+        set_unknown(walk, "it lies on more than %u devices", RPMI_BACKING_MAX);
     else
         walk->dev[walk->n++] = dev;
 }
@@ -81,7 +81,7 @@ static void push_number(struct mount_walk *walk, const char *path)
         sscanf(line, "%u:%u", &first, &second) == 2)
         push(walk, makedev(first, second));
     else
-        unknown(walk, "%.100s cannot be read", path);
+        set_unknown(walk, "%.100s cannot be read", path);
 }
 
 /* The "dev" of each entry of a directory of sysfs. */
@@ -103,7 +103,7 @@ static void push_each(struct mount_walk *walk, const char *path, const char *nam
     if (dir != NULL)
         (void)closedir(dir);
     if (!some)
-        unknown(walk, "it lies on %.64s, and the devices below that cannot be found", name);
+        set_unknown(walk, "it lies on %.64s, and the devices below that cannot be found", name);
 }
 
 /* The devices of a Btrfs file system: it may have several, and st_dev is none of them. */
@@ -114,7 +114,7 @@ static void push_btrfs(struct mount_walk *walk, int fd)
     int at;
 
     if (ioctl(fd, BTRFS_IOC_FS_INFO, &info) != 0) {
-        unknown(walk, "it lies on Btrfs, and the kernel does not report its devices");
+        set_unknown(walk, "it lies on Btrfs, and the kernel does not report its devices");
         return;
     }
     at = snprintf(path, sizeof(path), "/sys/fs/btrfs/");
@@ -125,24 +125,25 @@ static void push_btrfs(struct mount_walk *walk, int fd)
     push_each(walk, path, "Btrfs");
 }
 
-static void look_at_disk_fs(struct mount_walk *walk, int fd, const struct statfs *fs)
+static void examine_disk_fs(struct mount_walk *walk, int fd, const struct statfs *fs)
 {
     struct rpmi_mount mount;
     struct stat st;
 
     if (rpmi_mount_of(fd, &mount) != 0 || fstat(fd, &st) != 0)
-        unknown(walk, "its mount options cannot be read from /proc/self/mountinfo");
+        set_unknown(walk, "its mount options cannot be read from /proc/self/mountinfo");
     else if (rpmi_mount_has(&mount, "nobarrier") || rpmi_mount_has(&mount, "barrier=0"))
-        unknown(walk,
-                "it lies on %.16s mounted with nobarrier, so msync does not flush the disk's cache",
-                mount.type);
+        set_unknown(
+            walk,
+            "it lies on %.16s mounted with nobarrier, so msync does not flush the disk's cache",
+            mount.type);
     else if (fs->f_type == BTRFS_SUPER_MAGIC)
         push_btrfs(walk, fd);
     else
         push(walk, st.st_dev);
 }
 
-static void look_at_fs(struct mount_walk *walk, int fd, const struct statfs *fs)
+static void examine_fs(struct mount_walk *walk, int fd, const struct statfs *fs)
 {
     struct rpmi_mount mount;
 
@@ -152,42 +153,44 @@ static void look_at_fs(struct mount_walk *walk, int fd, const struct statfs *fs)
     case HUGETLBFS_MAGIC:
         walk->memory = true;
         return;
-    case EXT4_SUPER_MAGIC: /* ext2 and ext3 have the same */
+    case EXT4_SUPER_MAGIC: /* also the number of ext2 and ext3 */
     case XFS_SUPER_MAGIC:
     case F2FS_SUPER_MAGIC:
     case BTRFS_SUPER_MAGIC:
-        look_at_disk_fs(walk, fd, fs);
+        examine_disk_fs(walk, fd, fs);
         return;
     default:
         if (rpmi_mount_of(fd, &mount) == 0)
-            unknown(walk, "it lies on %.32s, and this library does not know what its msync does",
-                    mount.type);
+            set_unknown(walk,
+                        "it lies on %.32s, and this library does not know what its msync does",
+                        mount.type);
         else
-            unknown(walk, "it lies on a file system of type %#lx, which this library does not know",
-                    (unsigned long)fs->f_type);
+            set_unknown(walk,
+                        "it lies on a file system of type %#lx, which this library does not know",
+                        (unsigned long)fs->f_type);
     }
 }
 
 /* An overlay writes to its upper layer, which is not an overlay itself. */
-static void look_at_file(struct mount_walk *walk, int fd)
+static void examine_file(struct mount_walk *walk, int fd)
 {
     struct statfs fs = { 0 };
     int upper;
 
     if (fstatfs(fd, &fs) != 0 || (unsigned long)fs.f_type != OVERLAYFS_SUPER_MAGIC) {
-        look_at_fs(walk, fd, &fs);
+        examine_fs(walk, fd, &fs);
         return;
     }
     upper = rpmi_mount_open_upper(fd);
     if (upper >= 0 && fstatfs(upper, &fs) == 0)
-        look_at_fs(walk, upper, &fs);
+        examine_fs(walk, upper, &fs);
     else
-        unknown(walk, "it lies on an overlay whose upper layer cannot be seen from here");
+        set_unknown(walk, "it lies on an overlay whose upper layer cannot be seen from here");
     if (upper >= 0)
         (void)close(upper);
 }
 
-/* As the kernel puts a device's number into 64 bits for the loop driver. */
+/* A device number in the 64-bit encoding in which the loop driver reports it. */
 static uint64_t kernel_number(dev_t dev)
 {
     uint64_t low = minor(dev);
@@ -196,7 +199,7 @@ static uint64_t kernel_number(dev_t dev)
 }
 
 /* The file behind a loop device: sysfs has its path, the driver its device and inode number. */
-static void look_at_loop(struct mount_walk *walk, const char *dir, const char *name)
+static void examine_loop(struct mount_walk *walk, const char *dir, const char *name)
 {
     char path[RPMI_BACKING_PATH];
     char target[RPMI_BACKING_PATH];
@@ -204,21 +207,22 @@ static void look_at_loop(struct mount_walk *walk, const char *dir, const char *n
     struct stat st;
     int file = -1;
     int device;
-    bool told;
+    bool known;
 
     (void)snprintf(path, sizeof(path), "/dev/%s", name);
     device = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    told = device >= 0 && ioctl(device, LOOP_GET_STATUS64, &info) == 0;
+    known = device >= 0 && ioctl(device, LOOP_GET_STATUS64, &info) == 0;
     if (device >= 0)
         (void)close(device);
     if (snprintf(path, sizeof(path), "%s/loop/backing_file", dir) < (int)sizeof(path) &&
         rpmi_probe_line(path, target, sizeof(target)) > 0)
         file = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (told && file >= 0 && fstat(file, &st) == 0 && st.st_ino == info.lo_inode &&
+    if (known && file >= 0 && fstat(file, &st) == 0 && st.st_ino == info.lo_inode &&
         kernel_number(st.st_dev) == info.lo_device)
-        look_at_file(walk, file);
+        examine_file(walk, file);
     else
-        unknown(walk, "it lies on %.16s, and this process cannot open the file behind it", name);
+        set_unknown(walk, "it lies on %.16s, and this process cannot open the file behind it",
+                    name);
     if (file >= 0)
         (void)close(file);
 }
@@ -228,8 +232,8 @@ static bool starts_with(const char *name, const char *prefix)
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* @dir is a whole disk's directory below /sys/devices. */
-static void look_at_disk(struct mount_walk *walk, const char *dir)
+/* Examine a whole disk. @dir: its directory below /sys/devices. */
+static void examine_disk(struct mount_walk *walk, const char *dir)
 {
     const char *name = strrchr(dir, '/') + 1;
     char slaves[RPMI_BACKING_PATH];
@@ -239,18 +243,19 @@ static void look_at_disk(struct mount_walk *walk, const char *dir)
     if (memory)
         walk->memory = true;
     else if (strstr(dir, "/virtual/") == NULL || strstr(dir, "/virtual/nvme-") != NULL)
-        return; /* on a bus, or a disk of several paths */
+        return; /* a disk: on a bus, or an NVMe disk with several paths */
     else if (starts_with(name, "loop"))
-        look_at_loop(walk, dir, name);
+        examine_loop(walk, dir, name);
     else if ((starts_with(name, "dm-") || starts_with(name, "md")) &&
              snprintf(slaves, sizeof(slaves), "%s/slaves", dir) < (int)sizeof(slaves))
         push_each(walk, slaves, name);
     else
-        unknown(walk, "it lies on device %.32s, and this library does not know what is below that",
-                name);
+        set_unknown(walk,
+                    "it lies on device %.32s, and this library does not know what is below that",
+                    name);
 }
 
-static void look_at_device(struct mount_walk *walk, dev_t dev)
+static void examine_device(struct mount_walk *walk, dev_t dev)
 {
     char path[RPMI_BACKING_PATH];
     char part[RPMI_BACKING_PATH];
@@ -259,21 +264,21 @@ static void look_at_device(struct mount_walk *walk, dev_t dev)
     (void)snprintf(path, sizeof(path), "%s/%u:%u", walk->devices, major(dev), minor(dev));
     dir = realpath(path, NULL);
     if (dir == NULL) {
-        unknown(walk, "it lies on device %u:%u, which is not in sysfs", major(dev), minor(dev));
+        set_unknown(walk, "it lies on device %u:%u, which is not in sysfs", major(dev), minor(dev));
         return;
     }
     if (snprintf(part, sizeof(part), "%s/partition", dir) < (int)sizeof(part) &&
         access(part, F_OK) == 0)
         *strrchr(dir, '/') = '\0';
-    look_at_disk(walk, dir);
+    examine_disk(walk, dir);
     free(dir);
 }
 
 /* Examine all devices; those below a device are added at the end of the list. */
 static void finish(struct mount_walk *walk, struct rpmi_backing *backing)
 {
-    while (walk->looked < walk->n)
-        look_at_device(walk, walk->dev[walk->looked++]);
+    while (walk->examined < walk->n)
+        examine_device(walk, walk->dev[walk->examined++]);
     backing->medium = backing->why[0] != '\0' ? RPM_MEDIUM_UNKNOWN
                       : walk->memory          ? RPM_MEDIUM_TMPFS
                                               : RPM_MEDIUM_FILE;
@@ -285,7 +290,7 @@ void rpmi_backing_of(int fd, struct rpmi_backing *backing)
     struct mount_walk walk = { .devices = "/sys/dev/block", .why = backing->why };
 
     backing->why[0] = '\0';
-    look_at_file(&walk, fd);
+    examine_file(&walk, fd);
     finish(&walk, backing);
 }
 

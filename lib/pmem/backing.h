@@ -19,7 +19,8 @@ struct rpmi_backing {
 /* Walk from an open file or directory through overlays, loop devices and device mapper. */
 void rpmi_backing_of(int fd, struct rpmi_backing *backing);
 
-/* The same for a block device; @devices is the folder of sysfs with all, "/sys/dev/block". */
+/* The same for a block device. @devices: the directory of sysfs that lists all block devices,
+ * "/sys/dev/block". */
 void rpmi_backing_of_device(const char *devices, dev_t dev, struct rpmi_backing *backing);
 
 #endif

@@ -2,9 +2,10 @@
 /*
  * cpu_arm64.c: the arm64 flush: clean each cache line to the point of persistence.
  *
- * DC CVAP is there where the kernel says HWCAP_DCPOP, DC CVADP, which also survives the loss of a
- * backup supply, where it says HWCAP2_DCPODP. Where it says neither, this CPU cannot bring lines to
- * persistent memory and rpmi_cpu.can_flush stays false: a pool in the domain ADR is then refused.
+ * The CPU has DC CVAP if the kernel reports HWCAP_DCPOP, and DC CVADP, whose bytes survive even the
+ * loss of a backup supply, if it reports HWCAP2_DCPODP. If it reports neither, this CPU cannot
+ * bring lines to persistent memory and rpmi_cpu.can_flush stays false: a pool in the domain ADR is
+ * then refused.
  *
  * Copies are plain stores that are cleaned line by line: STNP is a hint that may leave the bytes in
  * the cache, so it saves no clean. Cleaning completes at a DSB; a DMB would only order it.

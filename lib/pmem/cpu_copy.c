@@ -40,7 +40,7 @@ static void gather_take(struct rpmi_gather *from, unsigned char *to, size_t n)
         memset(to + head + body, 0, n - head - body);
 }
 
-static void edge(unsigned char *dst, struct rpmi_gather *from, size_t n)
+static void edge_write(unsigned char *dst, struct rpmi_gather *from, size_t n)
 {
     gather_take(from, dst, n);
     rpmi_cpu_flush(dst, n);
@@ -58,7 +58,7 @@ void rpmi_edges_write(void *dst, const struct rpmi_gather *source, size_t len, r
     if (first > len)
         first = len;
     if (first != 0)
-        edge(at, &from, first);
+        edge_write(at, &from, first);
     at += first;
     len -= first;
     middle = len & ~(size_t)(RPMI_LINE_BYTES - 1);
@@ -77,7 +77,7 @@ void rpmi_edges_write(void *dst, const struct rpmi_gather *source, size_t len, r
         len -= middle;
     }
     if (len != 0)
-        edge(at, &from, len);
+        edge_write(at, &from, len);
 }
 
 void rpmi_store_write(void *dst, const struct rpmi_gather *source, size_t len)
@@ -85,7 +85,7 @@ void rpmi_store_write(void *dst, const struct rpmi_gather *source, size_t len)
     struct rpmi_gather from = *source;
 
     RPM_ASSERT(source->head_bytes + source->body_bytes <= len);
-    edge(dst, &from, len);
+    edge_write(dst, &from, len);
 }
 
 void rpmi_plain_write(void *dst, const void *head, size_t head_bytes, const void *body,

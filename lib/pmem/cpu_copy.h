@@ -36,7 +36,8 @@ struct rpmi_cpu {
     rpmi_write_fn *nt_write;
     rpmi_write_fn *back_write;
     rpmi_frame_fn *nt_frame;
-    rpmi_frame_fn *lone_frame; /* a fence follows at once: the stores that drain soonest */
+    rpmi_frame_fn *lone_frame; /* for one frame with a fence behind it: by the stores that drain
+                                  soonest */
     void (*flush)(const void *ptr, size_t len);
     enum rpmi_cpu_copy copy;
     const char *copy_name;
@@ -72,7 +73,7 @@ static inline void rpmi_back_write(void *dst, const void *head, size_t head_byte
 }
 rpmi_frame_fn rpmi_back_frame;
 
-/* The same bytes by plain stores, into the caches: for memory that needs no flush, or gets it
+/* The same bytes by plain stores, into the caches: for memory that needs no flush, or is flushed
  * later. */
 rpmi_write_fn rpmi_plain_write;
 rpmi_frame_fn rpmi_plain_frame;

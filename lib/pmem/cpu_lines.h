@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cpu_lines.h: the interface between the general copy and the kernels of one instruction set.
+ * cpu_lines.h: the interface between the general copy (cpu_copy.c) and the loops that store whole
+ * lines with the instructions of one CPU architecture (cpu_x86.c, cpu_arm64.c).
  */
 #ifndef RPMI_CPU_LINES_H
 #define RPMI_CPU_LINES_H
 
 #include "pmem/cpu_copy.h"
 
+/* What to write: head, then body, then zeros. */
 struct rpmi_gather {
     const unsigned char *head;
     size_t head_bytes;

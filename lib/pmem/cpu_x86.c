@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cpu_x86.c: the x86-64 kernels: whole lines with non-temporal stores of the widest kind, and the
- * cheapest flush: clwb keeps the line cached, clflushopt evicts it, clflush also orders.
+ * cpu_x86.c: copies and flushes of x86-64: whole lines by the widest non-temporal stores that the
+ * CPU has, and the cheapest flush: clwb keeps the line cached, clflushopt evicts it, clflush does
+ * so one line after another.
  *
- * A short record is a head and a body of other places. With AVX-512 two masked loads put them into
- * one register; a lane that is masked out is neither read nor written.
- * With AVX2 and SSE2 the lines at the seams are put together on the stack.
+ * The head and the body of a frame lie in different places. With AVX-512 two masked loads put them
+ * side by side in one register; a lane that is masked out is neither read nor written. With AVX2
+ * and SSE2 a line that holds the end of one and the start of the next is assembled on the stack.
  *
  * Tests: tests/unit/pmem/cpu_copy_test.cpp
  */
@@ -21,7 +22,7 @@
 
 #define LINE RPMI_LINE_BYTES
 #define WITH_AVX512 __attribute__((target("avx512f,avx512bw,bmi2,clwb")))
-#define AHEAD_BYTES 1024 /* prefetched, where a log will continue */
+#define AHEAD_BYTES 1024 /* distance of the lines that lone_frame_avx512() prefetches */
 #define FRAME_WORDS 3
 #define FRAME_HEAD (FRAME_WORDS * sizeof(uint64_t))
 #define WITH_AVX2 __attribute__((target("avx2")))
@@ -31,13 +32,13 @@ static inline int whole_lines(const void *dst, size_t len)
     return (((uintptr_t)dst | len) & (LINE - 1)) == 0;
 }
 
-/* Nothing but a body, of whole lines, that go past the caches? */
+/* Is there only a body, of whole lines, long enough to be stored past the caches? */
 static inline int is_lines(const void *dst, size_t body_bytes, size_t len)
 {
     return body_bytes == len && whole_lines(dst, len) && len > rpmi_cpu.store_max;
 }
 
-/* A pointer @back bytes before @ptr, which only masked or whole loads behind it are made from. */
+/* A pointer @back bytes before @ptr. Only bytes from @ptr on are loaded through it. */
 static inline const unsigned char *shifted(const void *ptr, size_t back)
 {
     return (const unsigned char *)((uintptr_t)ptr - back);
@@ -192,7 +193,7 @@ WITH_AVX512 static inline void line_avx512(unsigned char *dst, __m512i line, enu
     }
 }
 
-/* The first line: the words, and behind them what the lowest lanes of @body have. */
+/* The first line of a frame: the three words of its head, then the first lanes of @body. */
 WITH_AVX512 static inline __m512i first_avx512(const uint64_t head[3], __m512i body)
 {
     __m512i words =
@@ -203,10 +204,10 @@ WITH_AVX512 static inline __m512i first_avx512(const uint64_t head[3], __m512i b
 
 /* The slow path: not whole lines, or a body whose first or last load would touch a page that the
  * body does not occupy. */
-WITH_AVX512 __attribute__((noinline)) static void frame_apart(unsigned char *dst,
-                                                              const uint64_t head[3],
-                                                              const void *body, size_t body_bytes,
-                                                              size_t len)
+WITH_AVX512 __attribute__((noinline)) static void frame_slow(unsigned char *dst,
+                                                             const uint64_t head[3],
+                                                             const void *body, size_t body_bytes,
+                                                             size_t len)
 {
     const unsigned char *from = shifted(body, FRAME_HEAD);
     size_t data = FRAME_HEAD + body_bytes;
@@ -232,11 +233,11 @@ WITH_AVX512 __attribute__((noinline)) static void frame_apart(unsigned char *dst
         _mm512_stream_si512((void *)(dst + at), _mm512_setzero_si512());
 }
 
-/* Only the lines themselves are stored here: stores reach memory in order, so that any other store
- * would wait behind the lines of the frames before. */
-WITH_AVX512 static inline void frame_by(unsigned char *dst, const uint64_t head[3],
-                                        const void *body, size_t body_bytes, size_t len,
-                                        enum store how)
+/* This must not store anything but the lines themselves: stores reach memory in order, so another
+ * store would wait behind the lines of all frames before. */
+WITH_AVX512 static inline void frame_fast(unsigned char *dst, const uint64_t head[3],
+                                          const void *body, size_t body_bytes, size_t len,
+                                          enum store how)
 {
     const unsigned char *from = shifted(body, FRAME_HEAD);
     size_t data = FRAME_HEAD + body_bytes;
@@ -270,12 +271,12 @@ WITH_AVX512 static void frame_avx512(void *dst, const uint64_t head[3], const vo
 {
     RPM_ASSERT(FRAME_HEAD + body_bytes <= len);
     if (RPMI_UNLIKELY(!whole_lines(dst, len) || edges_cross(body, body_bytes)))
-        frame_apart(dst, head, body, body_bytes, len);
+        frame_slow(dst, head, body, body_bytes, len);
     else
-        frame_by(dst, head, body, body_bytes, len, STORE_STREAM);
+        frame_fast(dst, head, body, body_bytes, len, STORE_STREAM);
 }
 
-/* Prefetch the lines some frames ahead, where the log will continue. */
+/* Store one frame, then prefetch the lines AHEAD_BYTES behind it, where the log will continue. */
 WITH_AVX512 static void lone_frame_avx512(void *to, const uint64_t head[3], const void *body,
                                           size_t body_bytes, size_t len)
 {
@@ -287,7 +288,7 @@ WITH_AVX512 static void lone_frame_avx512(void *to, const uint64_t head[3], cons
         frame_avx512(dst, head, body, body_bytes, len);
         return;
     }
-    frame_by(dst, head, body, body_bytes, len, STORE_BACK);
+    frame_fast(dst, head, body, body_bytes, len, STORE_BACK);
     for (size_t at = 0; at < len; at += LINE)
         __builtin_prefetch(dst + AHEAD_BYTES + at, 1, 3);
 }
@@ -321,7 +322,7 @@ static inline void line_sse2(unsigned char *dst, const unsigned char *from)
         _mm_stream_si128((void *)(dst + i), _mm_loadu_si128((const void *)(from + i)));
 }
 
-/* The two older kernels differ in how they store one line. */
+/* AVX2 and SSE2 differ only in how they store one line. */
 #define DEFINE_LINES(name, attribute, store_line)                                                  \
     attribute static void name(void *to, const struct rpmi_gather *from, size_t len)               \
     {                                                                                              \
@@ -361,11 +362,11 @@ static inline void write_by(rpmi_lines_fn *lines, void *dst, const struct rpmi_g
     }
 }
 
-/* A body of whole lines needs no stack frame. */
+/* A body of whole lines is stored directly: this path needs no stack frame. */
 #define DEFINE_WRITE(name, attribute, lines, store_line)                                           \
-    __attribute__((noinline)) static void lines##_apart(void *dst, const void *head,               \
-                                                        size_t head_bytes, const void *body,       \
-                                                        size_t body_bytes, size_t len)             \
+    __attribute__((noinline)) static void lines##_slow(void *dst, const void *head,                \
+                                                       size_t head_bytes, const void *body,        \
+                                                       size_t body_bytes, size_t len)              \
     {                                                                                              \
         struct rpmi_gather from = { head, head_bytes, body, body_bytes };                          \
                                                                                                    \
@@ -376,7 +377,7 @@ static inline void write_by(rpmi_lines_fn *lines, void *dst, const struct rpmi_g
                                size_t body_bytes, size_t len)                                      \
     {                                                                                              \
         if (!is_lines(dst, body_bytes, len)) {                                                     \
-            lines##_apart(dst, head, head_bytes, body, body_bytes, len);                           \
+            lines##_slow(dst, head, head_bytes, body, body_bytes, len);                            \
             return;                                                                                \
         }                                                                                          \
         RPM_ASSERT(head_bytes == 0);                                                               \

@@ -121,7 +121,7 @@ static int map_pmem2(struct rpmi_media *media, const char *path)
     return 0;
 }
 
-/* Allocate everything now, and make the page tables, as far as the kernel knows how. */
+/* Allocate all blocks or pages now, and fill the page tables if the kernel can. */
 static int reserve_room(struct rpmi_media *media, const char *path)
 {
     uint64_t bytes = media->mapped_bytes != 0 ? media->mapped_bytes : media->mem.bytes;
@@ -143,7 +143,7 @@ static int reserve_room(struct rpmi_media *media, const char *path)
     return 0;
 }
 
-static int settle_domain(struct rpmi_media *media, uint32_t declared)
+static int set_domain(struct rpmi_media *media, uint32_t declared)
 {
     struct rpm_facts *facts = &media->facts;
 
@@ -182,7 +182,7 @@ int rpmi_media_map(struct rpmi_media *media, const struct rpmi_media_opts *opts)
         media->mapped_bytes = media->mem.bytes;
     err = plain ? map_plain(media) : map_pmem2(media, opts->path);
     if (err == 0)
-        err = settle_domain(media, opts->domain);
+        err = set_domain(media, opts->domain);
     if (err == 0 && opts->numa_node > 0)
         err = rpmi_numa_bind(media->base, media->mem.bytes, opts->numa_node - 1);
     if (err == 0)
@@ -190,7 +190,7 @@ int rpmi_media_map(struct rpmi_media *media, const struct rpmi_media_opts *opts)
     return err;
 }
 
-static int keep_path(struct rpmi_media *media, const char *path)
+static int copy_path(struct rpmi_media *media, const char *path)
 {
     size_t bytes = strlen(path) + 1;
 
@@ -209,7 +209,7 @@ int rpmi_media_open(const struct rpmi_media_opts *opts, struct rpmi_media *media
     fresh.facts = rpm_facts_init();
     fresh.facts.line_bytes = RPMI_LINE_BYTES;
     if (opts->path != NULL)
-        err = keep_path(&fresh, opts->path);
+        err = copy_path(&fresh, opts->path);
     if (err == 0)
         err = opts->path != NULL ? rpmi_media_open_path(&fresh, opts)
                                  : rpmi_media_open_anonymous(&fresh, opts);

@@ -29,8 +29,8 @@ struct rpmi_media_opts {
 struct rpmi_media {
     struct rpmi_mem mem; /* load, store, persist over the mapping */
     unsigned char *base;
-    int fd;                      /* to lend to others: read and write */
-    int lock_fd;                 /* holds the lock against a second server; never lent */
+    int fd;                      /* passed to clients that map the pool: read and write */
+    int lock_fd;                 /* holds the lock against a second server; never passed on */
     bool created;                /* the file, by this open */
     bool sized;                  /* it was empty */
     int failed;                  /* a persist failed: no later one can be trusted */
@@ -50,13 +50,14 @@ struct rpmi_media {
  */
 int rpmi_media_open(const struct rpmi_media_opts *opts, struct rpmi_media *media);
 
-/* Do flush instructions, or a fence, reach the domain, so that a client can flush itself? */
+/* Do flush instructions, or a fence, bring bytes to the domain, so that a client which maps the
+ * pool can do it without the server? */
 bool rpmi_media_by_cpu(const struct rpmi_media *media);
 
 /* Remove a file that this open created, if the server could not use it. */
 void rpmi_media_undo(struct rpmi_media *media);
 
-/* Unmap and unlock. Safe on one that is all zeros. */
+/* Unmap and unlock. Safe on a struct of zeros. */
 void rpmi_media_close(struct rpmi_media *media);
 
 #endif

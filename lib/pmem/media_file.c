@@ -3,7 +3,7 @@
  * media_file.c: open the file or device of a pool, lock it against a second server, and check that
  * it is a pool or empty.
  *
- * The lock is flock() on an open file that is never lent: a descriptor that was passed to a client
+ * The lock is flock() on an open file whose descriptor is never passed to a client: the client
  * would keep the lock after this process died.
  *
  * Invariants
@@ -92,8 +92,8 @@ static int lock_pool(struct rpmi_media *media, const char *path, struct stat *st
     return 0;
 }
 
-/* A second open file of the same inode: a lock on one does not belong to the other. */
-static int open_to_lend(struct rpmi_media *media, const char *path)
+/* Open the file a second time, for clients: this open file does not hold the lock. */
+static int open_for_clients(struct rpmi_media *media, const char *path)
 {
     char self[48];
 
@@ -102,7 +102,7 @@ static int open_to_lend(struct rpmi_media *media, const char *path)
     return media->fd >= 0 ? 0 : open_failed(path, errno);
 }
 
-static int judge_kind(const struct stat *st, const char *path)
+static int check_kind(const struct stat *st, const char *path)
 {
     if (S_ISREG(st->st_mode)) {
         if ((st->st_mode & 0222) == 0) /* root could write it, but its mode forbids writing */
@@ -154,8 +154,8 @@ static int rest_is_new(int fd, uint64_t bytes, const char *path)
     return 1;
 }
 
-/* Pool of ours: 0. Nothing yet: RPM_E_NOENT. Anything else: its error. */
-static int judge_block(const unsigned char *block, int fd, uint64_t bytes, const char *path)
+/* 0: the file holds a pool. RPM_E_NOENT: it is not formatted yet. Else the error to report. */
+static int check_block(const unsigned char *block, int fd, uint64_t bytes, const char *path)
 {
     struct rpmi_super super;
     int fresh;
@@ -165,7 +165,8 @@ static int judge_block(const unsigned char *block, int fd, uint64_t bytes, const
         return rpmi_fail(err, "%s: %s", path, rpm_last_error());
     if (err == 0)
         return 0;
-    /* An interrupted format began on zeros, and has written only free entries to the directory. */
+    /* No superblock: the file may hold other data, zeros, or what an interrupted format left: zeros
+     * and free directory entries. */
     fresh = rest_is_new(fd, bytes, path);
     if (fresh < 0)
         return fresh;
@@ -176,7 +177,7 @@ static int judge_block(const unsigned char *block, int fd, uint64_t bytes, const
                                   path);
 }
 
-static int judge_content(int fd, uint64_t bytes, const char *path)
+static int check_content(int fd, uint64_t bytes, const char *path)
 {
     unsigned char *block = rpmi_alloc(RPMI_SUPER_BYTES, RPMI_LINE_BYTES);
     int err;
@@ -186,7 +187,7 @@ static int judge_content(int fd, uint64_t bytes, const char *path)
     if (pread(fd, block, RPMI_SUPER_BYTES, 0) < 0)
         err = rpmi_fail(RPM_E_IO, "cannot read pool %s: %s", path, strerror(errno));
     else
-        err = judge_block(block, fd, bytes, path);
+        err = check_block(block, fd, bytes, path);
     rpmi_free(block);
     return err;
 }
@@ -220,7 +221,7 @@ static int size_file(struct rpmi_media *media, const struct rpmi_media_opts *opt
                 opts->path);
         return size_new_file(media, opts);
     }
-    err = judge_content(media->fd, (uint64_t)st->st_size, opts->path);
+    err = check_content(media->fd, (uint64_t)st->st_size, opts->path);
     if (err == RPM_E_NOENT && !opts->create)
         return rpmi_fail(RPM_E_NOENT,
                          "%s has not been formatted as a pool; give a size, and the server does it "
@@ -255,9 +256,9 @@ int rpmi_media_open_path(struct rpmi_media *media, const struct rpmi_media_opts 
     if (err == 0)
         err = lock_pool(media, opts->path, &st);
     if (err == 0)
-        err = judge_kind(&st, opts->path);
+        err = check_kind(&st, opts->path);
     if (err == 0)
-        err = open_to_lend(media, opts->path);
+        err = open_for_clients(media, opts->path);
     if (err != 0)
         return err;
     media->facts.medium = rpmi_probe_medium(media->fd, &media->backing);

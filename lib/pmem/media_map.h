@@ -9,7 +9,7 @@
 
 extern const struct rpmi_mem_ops rpmi_media_mem_ops;
 
-/* Open, lock, judge and size the file; fd, lock_fd, mem.bytes, created are set, nothing mapped. */
+/* Open, lock, check and size the file; fd, lock_fd, mem.bytes, created are set, nothing mapped. */
 int rpmi_media_open_path(struct rpmi_media *media, const struct rpmi_media_opts *opts);
 
 /* Open an anonymous memory file. */

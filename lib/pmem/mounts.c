@@ -3,8 +3,8 @@
  * mounts.c: parse mountinfo, and find the file in the upper layer of an overlay.
  *
  * The paths in an overlay's options are those of the process that mounted it. In this process they
- * may name no file or another file: a file counts as that of the upper layer only if its owner,
- * mode, size and all three times are the same, to the nanosecond.
+ * may name no file or another file. So the file found counts as that of the upper layer only if its
+ * owner, mode, size and three times (birth, change, modification) are those of the overlay's file.
  *
  * Tests: tests/unit/pmem/mounts_test.cpp, tests/tools/media_test
  */
@@ -66,19 +66,19 @@ static const char *word(const char *from, char *to, size_t room)
 
 int rpmi_mount_parse(const char *line, struct rpmi_mount *mount)
 {
-    const char *behind = strstr(line, " - ");
+    const char *rest = strstr(line, " - ");
     char skipped[512];
 
-    if (behind == NULL)
+    if (rest == NULL)
         return -1;
     for (int i = 0; i < 3; i++) /* number, parent, device */
         line = word(line, skipped, sizeof(skipped));
     line = word(line, mount->root, sizeof(mount->root));
     line = word(line, mount->point, sizeof(mount->point));
-    behind = word(behind + 3, mount->type, sizeof(mount->type));
-    behind = word(behind, skipped, sizeof(skipped)); /* what is mounted */
-    behind = word(behind, mount->options, sizeof(mount->options));
-    if (line == NULL || behind == NULL)
+    rest = word(rest + 3, mount->type, sizeof(mount->type));
+    rest = word(rest, skipped, sizeof(skipped)); /* what is mounted */
+    rest = word(rest, mount->options, sizeof(mount->options));
+    if (line == NULL || rest == NULL)
         return -1;
     return mount->type[0] != '\0' && mount->point[0] == '/' && mount->root[0] == '/' ? 0 : -1;
 }

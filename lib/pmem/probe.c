@@ -58,9 +58,8 @@ static bool is_dax_device(const struct stat *st)
     return strstr(target, "/dax") != NULL;
 }
 
-/* Only a file on persistent memory can be mapped so that stores need no system call. An emulator of
- * user programs may accept the flag and ignore it, so the kernel is also asked, if it reports
- * this. */
+/* Only a file on persistent memory can be mapped with MAP_SYNC. A user-mode emulator may accept the
+ * flag and ignore it, so this also checks statx()'s DAX attribute where the kernel reports it. */
 static bool maps_with_sync(int fd)
 {
     struct statx st;
