@@ -221,7 +221,7 @@ def list_lines(lines):
             items.append(found.group(1))
         else:
             items[-1] += ' ' + line.strip()
-    result = ['.Bl -bullet']
+    result = ['.Bl -enum' if re.match(r'\s*\d', lines[0]) else '.Bl -bullet']
     for item in items:
         result += ['.It', *sentences(inline_text(item)).split('\n')]
     return result + ['.El']
