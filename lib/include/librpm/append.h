@@ -33,7 +33,7 @@ struct rpm_slice {
 
 struct rpm_completion {
     void *context; /* as given to the append */
-    uint64_t lsn;  /* where the record is, or would be */
+    uint64_t lsn;  /* of the record, whether or not it is in the log */
     int status;    /* 0: at the log's level; RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_FENCED: unknown until
                       rpm_log_resume() or rpm_log_settle() delivers the record's outcome */
 };
@@ -179,7 +179,7 @@ RPM_MUST_CHECK int rpm_log_commit(struct rpm_log *log, size_t len, uint32_t flag
                                   uint64_t *lsn);
 
 /**
- * rpm_log_abandon: give a reservation back unused. Safe if nothing is reserved.
+ * rpm_log_abandon: end a reservation without appending. Safe if nothing is reserved.
  *
  * @log  Borrowed.
  *

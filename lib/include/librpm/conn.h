@@ -35,7 +35,7 @@ enum rpm_pace {
 struct rpm_conn_opts {
     size_t size;            /* sizeof this struct as the caller compiled it */
     uint64_t timeout_us;    /* deadline of every blocking call; 0: 5 s */
-    uint32_t depth;         /* operations outstanding on the wire; 0: 256 */
+    uint32_t depth;         /* operations outstanding on the link; 0: 256 */
     uint32_t method;        /* enum rpm_method to insist on; 0: the cheapest legal one */
     const char *hints;      /* "all", "none", "-H6", "H6,H9"; NULL: all. Borrowed until return */
     const char *secret;     /* shared secret; NULL: none. Borrowed until return */
@@ -85,7 +85,7 @@ static inline struct rpm_entry rpm_entry_init(void)
  * @conn  out, set only on 0. Taken by the caller: rpm_conn_close().
  *
  * Errors:   RPM_E_INVAL (URL or option), RPM_E_OPTS, RPM_E_REFUSED, RPM_E_DENIED, RPM_E_VERSION,
- *           RPM_E_PROTO, RPM_E_TIMEDOUT, RPM_E_LOST, RPM_E_NOCAP (this link has not the mode or
+ *           RPM_E_PROTO, RPM_E_TIMEDOUT, RPM_E_LOST, RPM_E_NOCAP (this link lacks the mode or
  *           method), RPM_E_NOMEM, RPM_E_NOENT, RPM_E_IO (file of a sim: preset).
  * Threads:  setup only; the connection then belongs to the calling thread.
  * Cost:     blocks up to timeout_us; allocates all that the connection will ever need. Before that
@@ -200,7 +200,7 @@ RPM_MUST_CHECK int rpm_conn_facts(const struct rpm_conn *conn, struct rpm_facts 
 RPM_MUST_CHECK int rpm_conn_entry(struct rpm_conn *conn, uint32_t index, struct rpm_entry *entry);
 
 /**
- * rpm_conn_remove: delete an object and give its space back.
+ * rpm_conn_remove: delete an object and free its space.
  *
  * @conn  Borrowed.
  * @name  Borrowed.

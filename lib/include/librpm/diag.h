@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * diag.h: diagnostic messages. Never called on the data path.
+ * diag.h: diagnostic messages. The library emits none on the data path.
  */
 #ifndef LIBRPM_DIAG_H
 #define LIBRPM_DIAG_H
@@ -28,7 +28,7 @@ typedef void rpm_diag_fn(void *context, enum rpm_diag_level level, const char *t
  *
  * @sink       NULL: standard error. Must be callable from any thread. Borrowed until the next call.
  * @context    handed to @sink. Borrowed until the next call.
- * @threshold  the last level that is let through.
+ * @threshold  the least severe level that reaches @sink.
  *
  * Threads:  setup only.
  */

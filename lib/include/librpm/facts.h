@@ -41,10 +41,10 @@ enum rpm_method {
 
 enum rpm_medium {
     RPM_MEDIUM_UNKNOWN = 0,
-    RPM_MEDIUM_DRAM = 1,  /* anonymous memory: dies with the server process */
-    RPM_MEDIUM_HUGE = 2,  /* huge pages */
-    RPM_MEDIUM_TMPFS = 3, /* file in memory: outlives the process, not the power */
-    RPM_MEDIUM_FILE = 4,  /* file on a block device: server CPU must msync */
+    RPM_MEDIUM_DRAM = 1,  /* anonymous memory: lost when the server process ends */
+    RPM_MEDIUM_HUGE = 2,  /* the same, on huge pages */
+    RPM_MEDIUM_TMPFS = 3, /* file in memory: outlives the process, lost with the power */
+    RPM_MEDIUM_FILE = 4,  /* file on a block device: the server CPU must call msync */
     RPM_MEDIUM_FSDAX = 5, /* file on persistent memory, mapped with MAP_SYNC */
     RPM_MEDIUM_DEVDAX = 6 /* character device of persistent memory */
 };

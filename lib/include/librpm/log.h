@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log.h: a remote persistent log with one writer: open, trim, resume, settle, ask, close. Records
- * are added through append.h and read through reader.h.
+ * log.h: a remote persistent log with one writer: open, trim, resume, settle, claim, query, close.
+ * Records are added through append.h and read through reader.h.
  *
  * When a connection is lost, or another writer takes the log over (RPM_E_FENCED, which ends the
  * connection too), a writer calls rpm_conn_reconnect() and then
@@ -105,7 +105,7 @@ static inline struct rpm_log_info rpm_log_info_init(void)
  *           merely created or claimed.
  * Errors:   RPM_E_NOENT, RPM_E_EXISTS, RPM_E_NAME, RPM_E_OWNED (another writer lives, or a fenced
  *           one would not stop), RPM_E_FENCED (another took over meanwhile), RPM_E_NOCAP (the
- *           level cannot be proven, or not by the method, or the link cannot carry that out:
+ *           level cannot be proven, not by this method, or the link does not have the method:
  *           rpm_last_error() says why), RPM_E_NOSPACE (no room in the pool), RPM_E_LIMIT (too many
  *           objects in the pool, or too many open on this connection), RPM_E_CORRUPT (the log's
  *           head is damaged or older than its records, or with WRITE: a record that was durable is
@@ -119,7 +119,7 @@ RPM_MUST_CHECK int rpm_log_open(struct rpm_conn *conn, const char *name,
                                 const struct rpm_log_opts *opts, struct rpm_log **log);
 
 /**
- * rpm_log_trim: give back the space of every record before an LSN.
+ * rpm_log_trim: free the space of every record before an LSN.
  *
  * @log  open, for writing or reading. Borrowed.
  * @lsn  start of a record, or the tail, or where the acknowledged records end. At or before the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan.h: the plan for a request: the hints that are on, and the method and operations that follow.
+ * plan.h: the plan for a request: which hints apply, and by which method and operations the request
+ * is carried out.
  */
 #ifndef LIBRPM_PLAN_H
 #define LIBRPM_PLAN_H
@@ -46,7 +47,7 @@ static inline struct rpm_request rpm_request_init(void)
 }
 
 /**
- * rpm_hints_parse: hint switches from text.
+ * rpm_hints_parse: parse the hints that are on.
  *
  * @text   "all", "none", "H6,H9" (only these), "-H3" (all but this one), "none,+H9". Borrowed.
  * @hints  out, set only on 0.

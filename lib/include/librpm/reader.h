@@ -71,8 +71,8 @@ RPM_MUST_CHECK int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_
  * A damaged record is not taken for the tail, but reported as RPM_E_CORRUPT, if the head or a later
  * record proves that it was acknowledged at RPM_DURABLE. The head proves this for all records that
  * a writer at RPM_DURABLE found when it opened the log; a record proves it for the records that
- * were acknowledged before it was appended. So damage is taken for appends that a power cut tore,
- * and the log ends there with 0, only
+ * were acknowledged before it was appended. Damage that nothing proves looks like appends that a
+ * power cut tore: the call returns 0 there, and the log ends. This is possible only
  *   - in the last blocking append, or batch, since the log was last opened for writing; or in
  *     several, if all later records are damaged too, so that no whole record follows;
  *   - in asynchronous appends that were not acknowledged when the last append was made, and in up

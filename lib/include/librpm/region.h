@@ -86,7 +86,7 @@ struct rpm_patch {
  *
  * Durable:  with CREATE, on 0 the region exists after power loss, zero-filled (not DRAM).
  * Errors:   RPM_E_NOENT, RPM_E_EXISTS (also: of another kind), RPM_E_NAME, RPM_E_NOCAP (the level
- *           cannot be proven, the method does not reach it, or the link has not the method),
+ *           cannot be proven, the method does not reach it, or the link lacks the method),
  *           RPM_E_NOSPACE (no room in the pool or DRAM), RPM_E_LIMIT, RPM_E_INVAL (also: a guard
  *           log of another connection, or open for reading only), RPM_E_FENCED (another writer has
  *           claimed the guard log since), RPM_E_OPTS, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT.

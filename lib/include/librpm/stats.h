@@ -21,7 +21,7 @@ struct rpm_conn_stats {
     uint64_t atomics;
     uint64_t calls;            /* control messages */
     uint64_t payload_bytes;    /* what the application asked to write */
-    uint64_t sleeps;           /* times a wait gave up spinning and slept */
+    uint64_t sleeps;           /* waits that slept in the kernel after spinning */
     uint64_t throttle_limit;   /* operations that may be outstanding now; 0: not throttled */
     uint64_t throttle_changes; /* of that limit */
     uint64_t throttle_held;    /* posts that it held back */
@@ -78,7 +78,7 @@ void rpm_hist_init(struct rpm_hist *hist);
  * rpm_hist_add: count one value.
  *
  * @hist   Borrowed.
- * @value  in any unit; the caller's.
+ * @value  in a unit that the caller chooses.
  *
  * Threads:  one per object.
  * Cost:     a few instructions.

@@ -16,7 +16,7 @@ extern "C" {
 /**
  * rpm_version: the version of the library that is running, such as "0.1.0".
  *
- * Returned, static: never freed.
+ * Returns a string that is never NULL. Returned, static: never freed.
  * Threads:  any.
  */
 const char *rpm_version(void);
