@@ -79,6 +79,7 @@ int rpmi_endpoint_parse(const char *address, struct rpmi_endpoint *endpoint)
     if (err != 0 || *at == '\0' || strcmp(at, "/") == 0)
         return err;
     if (*at != '/')
-        return rpmi_fail(RPM_E_INVAL, "'%.40s' follows the URL's port", at);
+        return rpmi_fail(RPM_E_INVAL,
+                         "'%.40s' follows the URL's port; expected is /POOL or nothing", at);
     return take(endpoint->pool, sizeof(endpoint->pool), at + 1, strlen(at + 1), "pool");
 }

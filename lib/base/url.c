@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,7 +109,8 @@ int rpmi_parse_bytes(const char *text, uint64_t *bytes)
         uint64_t digit = (uint64_t)(*at - '0');
 
         if (value > (UINT64_MAX - digit) / 10)
-            return rpmi_fail(RPM_E_INVAL, "'%.40s' is too large a number", text);
+            return rpmi_fail(RPM_E_INVAL, "'%.40s' is too large a number, maximum %llu", text,
+                             ULLONG_MAX);
         value = value * 10 + digit;
     }
     if (at == text)
@@ -124,7 +126,8 @@ int rpmi_parse_bytes(const char *text, uint64_t *bytes)
     if (*at != '\0')
         return rpmi_fail(RPM_E_INVAL, "'%.40s' is not a number with an optional K, M or G", text);
     if (value > UINT64_MAX >> shift)
-        return rpmi_fail(RPM_E_INVAL, "'%.40s' is too large a number", text);
+        return rpmi_fail(RPM_E_INVAL, "'%.40s' is too large a number, maximum %llu", text,
+                         ULLONG_MAX);
     *bytes = value << shift;
     return 0;
 }

@@ -135,8 +135,9 @@ static int ends_early(struct rpm_log *log, uint64_t least_lsn)
     if (err != 0)
         return err;
     return rpmi_fail(RPM_E_CORRUPT,
-                     "log '%s' ends at %" PRIu64 ", but was acknowledged up to %" PRIu64, log->name,
-                     end, least_lsn);
+                     "log '%s' needs 'rpm-log repair': it ends at %" PRIu64
+                     ", but was acknowledged up to %" PRIu64,
+                     log->name, end, least_lsn);
 }
 
 int rpmi_log_recover(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context)

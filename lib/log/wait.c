@@ -54,8 +54,9 @@ int rpm_log_wait(struct rpm_log *log, struct rpm_completion *done, uint32_t n, u
 
     RPM_ASSERT(log != NULL && (done != NULL || n == 0));
     if (n > INT32_MAX || min > n)
-        return rpmi_fail(RPM_E_INVAL, "min is %u completions, but there is room for n = %u", min,
-                         n);
+        return rpmi_fail(RPM_E_INVAL,
+                         "min is %u completions, but there is room for n = %u; pass a smaller min",
+                         min, n);
     now = log->conn->link->ops->now_ns(log->conn->link);
     if (timeout_us < (UINT64_MAX - now) / 1000)
         until_ns = now + timeout_us * 1000;

@@ -60,7 +60,8 @@ int rpmi_media_open_anonymous(struct rpmi_media *media, const struct rpmi_media_
                          "anonymous memory of %" PRIu64 " bytes is asked for; at least %u",
                          opts->bytes, RPMI_LINE_BYTES);
     if (!opts->huge && room != 0 && opts->bytes > room)
-        return rpmi_fail(RPM_E_NOSPACE, "%" PRIu64 " bytes of memory wanted, %" PRIu64 " available",
+        return rpmi_fail(RPM_E_NOSPACE,
+                         "%" PRIu64 " bytes of memory wanted, %" PRIu64 " available: ask for less",
                          opts->bytes, room);
     media->fd = memfd_create("librpm", flags);
     if (media->fd < 0)
@@ -150,7 +151,8 @@ static int set_domain(struct rpmi_media *media, uint32_t declared)
     facts->domain = rpmi_probe_domain(facts->medium, facts->granularity_bytes);
     if (declared != RPM_DOMAIN_NONE && declared != facts->domain) {
         if (declared > RPM_DOMAIN_EADR)
-            return rpmi_fail(RPM_E_INVAL, "there is no persistence domain %u", declared);
+            return rpmi_fail(RPM_E_INVAL, "persistence domain %u, known are 0 (as probed) to %u",
+                             declared, RPM_DOMAIN_EADR);
         if (facts->medium == RPM_MEDIUM_UNKNOWN && declared != RPM_DOMAIN_MSYNC)
             return rpmi_fail(RPM_E_INVAL, "no domain but msync can be declared for pool %s: %s",
                              media->path, media->backing.why);

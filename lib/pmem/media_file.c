@@ -114,7 +114,9 @@ static int check_kind(const struct stat *st, const char *path)
     }
     if (S_ISCHR(st->st_mode))
         return 0;
-    return rpmi_fail(RPM_E_INVAL, "pool %s is neither a file nor a character device", path);
+    return rpmi_fail(RPM_E_INVAL,
+                     "pool %s is neither a file nor a character device; give the path of one",
+                     path);
 }
 
 /* Is a piece of the pool as formatting finds or leaves it: zeros, or free directory entries?
@@ -237,7 +239,9 @@ static int size_device(struct rpmi_media *media, const char *path)
     size_t bytes = 0;
 
     if (media->facts.medium != RPM_MEDIUM_DEVDAX)
-        return rpmi_fail(RPM_E_INVAL, "%s is not a device of persistent memory", path);
+        return rpmi_fail(
+            RPM_E_INVAL,
+            "%s is not a device of persistent memory; give the path of one, or of a file", path);
     if (pmem2_source_from_fd(&source, media->fd) != 0 || pmem2_source_size(source, &bytes) != 0) {
         if (source != NULL)
             (void)pmem2_source_delete(&source);
