@@ -114,7 +114,7 @@ RPM_MUST_CHECK int rpm_log_append_batch(struct rpm_log *log, const struct rpm_sl
  *
  * Durable:  nothing until the completion says 0. On any error the record is not in the log, and
  *           neither a completion nor an outcome follows. If the connection is lost, an append that
- *           was accepted but not sent yet gets the same completion and outcome as one that was.
+ *           was accepted but not sent yet gets the same completion and outcome as a sent one.
  * Errors:   as rpm_log_append(), and RPM_E_BUSY when inflight_max appends are outstanding.
  * Threads:  one per conn.
  * Cost:     one copy; no allocation; does not wait. One append at a time: one write and one flush,
@@ -198,7 +198,7 @@ void rpm_log_abandon(struct rpm_log *log);
  * Errors:   RPM_E_INVAL.
  * Threads:  one per conn.
  * Cost:     does not block; no allocation. When it returns 0 it has sent the unsent appends, unless
- *           two flushes are outstanding, or one that serves more appends than are unsent: then a
+ *           two flushes are outstanding, or one that serves more appends than are unsent now: then a
  *           later call sends them. Under sim: model time advances.
  */
 RPM_MUST_CHECK int rpm_log_poll(struct rpm_log *log, struct rpm_completion *done, uint32_t n);

@@ -102,7 +102,7 @@ RPM_MUST_CHECK int rpm_device_probe(uint32_t index, const char *path, struct rpm
 /**
  * rpm_device_ask_name: the name of a capability, such as "native FLUSH".
  *
- * @ask  any value; one that no enumerator has gives "unknown".
+ * @ask  any value; "unknown" for a value that no enumerator has.
  *
  * Returns a string that is never NULL. Returned, static: never freed.
  * Threads:  any.

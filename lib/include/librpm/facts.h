@@ -129,7 +129,7 @@ int rpm_facts_text(const struct rpm_facts *facts, char *text, size_t bytes);
 /**
  * rpm_level_name: the word for a level, such as "durable".
  *
- * @level  any value; one that no enumerator has gives "unknown".
+ * @level  any value; "unknown" for a value that no enumerator has.
  *
  * Returns a string that is never NULL. Returned, static: never freed.
  * Threads:  any.
@@ -139,7 +139,7 @@ const char *rpm_level_name(enum rpm_level level);
 /**
  * rpm_method_name: the word for a persistence method, such as "read".
  *
- * @method  any value; one that no enumerator has gives "unknown".
+ * @method  any value; "unknown" for a value that no enumerator has.
  *
  * Returns a string that is never NULL. Returned, static: never freed.
  * Threads:  any.
@@ -149,7 +149,7 @@ const char *rpm_method_name(enum rpm_method method);
 /**
  * rpm_medium_name: the word for a medium, such as "tmpfs".
  *
- * @medium  any value; one that no enumerator has gives "unknown".
+ * @medium  any value; "unknown" for a value that no enumerator has.
  *
  * Returns a string that is never NULL. Returned, static: never freed.
  * Threads:  any.
@@ -159,7 +159,7 @@ const char *rpm_medium_name(enum rpm_medium medium);
 /**
  * rpm_domain_name: the word for a persistence domain, such as "adr".
  *
- * @domain  any value; one that no enumerator has gives "unknown".
+ * @domain  any value; "unknown" for a value that no enumerator has.
  *
  * Returns a string that is never NULL. Returned, static: never freed.
  * Threads:  any.
