@@ -64,7 +64,7 @@ static const struct cell matrix[RPM_METHOD_COUNT][RPMI_PLATFORMS] = {
 static const char *const no_flush =
     "native FLUSH(persistence) is not reported for this region, or not known to be";
 static const char *const placed = "the answer comes after the bytes are placed in memory";
-static const char *const anonymous = "anonymous memory dies with the server process";
+static const char *const anonymous = "anonymous memory is lost when the server process ends";
 static const char *const stands_in =
     "only because the operator declared a domain: this is anonymous memory";
 

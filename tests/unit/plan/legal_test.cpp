@@ -94,7 +94,7 @@ TEST_CASE("legal: anonymous memory is durable only if the operator declared it",
 
     facts.medium = GENERATE(RPM_MEDIUM_DRAM, RPM_MEDIUM_HUGE);
     CHECK(rpm_legal(&facts, RPM_METHOD_READ, RPM_DURABLE, &reason) == 0);
-    CHECK(std::string(reason).find("dies with the server") != std::string::npos);
+    CHECK(std::string(reason).find("lost when the server process ends") != std::string::npos);
 
     facts.domain_declared = 1;
     CHECK(rpm_legal(&facts, RPM_METHOD_READ, RPM_DURABLE, &reason) == 1);

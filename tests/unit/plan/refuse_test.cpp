@@ -66,7 +66,7 @@ TEST_CASE("refuse: for anonymous memory the text says to use a file", "[unit]")
 
     facts.medium = RPM_MEDIUM_DRAM;
     CHECK(rpmi_refuse(&facts, RPM_METHOD_DEFAULT, RPM_PROCESS) == RPM_E_NOCAP);
-    CHECK_THAT(rpm_last_error(), Contains("dies with the server process"));
+    CHECK_THAT(rpm_last_error(), Contains("is lost when the server process ends"));
     CHECK_THAT(rpm_last_error(), Contains("rpm-server --pool"));
 }
 
