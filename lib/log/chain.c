@@ -160,9 +160,9 @@ void rpmi_chains_end(struct rpmi_chains *chains)
 }
 
 bool rpmi_known_allows(const struct rpmi_known *known, const struct rpmi_frame *frame,
-                       uint32_t before)
+                       uint32_t prior_epoch)
 {
-    if (frame->epoch < before)
+    if (frame->epoch < prior_epoch)
         return false;
     if (!known->has_head)
         return true;

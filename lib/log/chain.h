@@ -84,9 +84,9 @@ void rpmi_chains_end(struct rpmi_chains *chains);
 /* Choose where the log begins. RPM_E_RANGE: no whole frame begins at known->from_lsn. */
 int rpmi_chains_choose(const struct rpmi_chains *chains, const struct rpmi_known *known,
                        struct rpmi_start *start);
-/* May @frame follow one of epoch @before (0: none) in the log? */
+/* In the log, may @frame follow a frame of epoch @prior_epoch (0: none)? */
 bool rpmi_known_allows(const struct rpmi_known *known, const struct rpmi_frame *frame,
-                       uint32_t before);
+                       uint32_t prior_epoch);
 /* What happens to @chain if the log is repaired to be @kept. */
 enum rpmi_fate rpmi_chain_fate(const struct rpmi_chain *chain, const struct rpmi_known *known,
                                const struct rpmi_start *start, const struct rpmi_chain *kept);

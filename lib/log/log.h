@@ -52,9 +52,9 @@ struct rpmi_scan_report {
 
 /* Where a walk along the log ended. */
 struct rpmi_end {
-    uint64_t lsn;     /* no frame there continues the log */
-    uint64_t longest; /* longest stride of a frame on the way */
-    uint32_t before;  /* epoch of the frame in front; 0: none was passed */
+    uint64_t lsn;         /* no frame there continues the log */
+    uint64_t longest;     /* longest stride of a frame on the way */
+    uint32_t prior_epoch; /* epoch of the frame in front; 0: none was passed */
 };
 
 static inline void rpmi_end_advance(struct rpmi_end *end, const struct rpmi_frame *frame)
@@ -63,7 +63,7 @@ static inline void rpmi_end_advance(struct rpmi_end *end, const struct rpmi_fram
 
     end->lsn = frame->lsn + stride;
     end->longest = stride > end->longest ? stride : end->longest;
-    end->before = frame->epoch;
+    end->prior_epoch = frame->epoch;
 }
 
 struct rpm_log {
@@ -318,9 +318,9 @@ int rpmi_log_walk(struct rpm_log *log, uint64_t lsn, rpmi_walk_fn *go_on, void *
 /* Add every whole frame of the ring to @chains, without regard to the head. */
 int rpmi_log_survey(struct rpm_log *log, const struct rpmi_known *known,
                     struct rpmi_chains *chains);
-/* Does a frame of this epoch belong at its LSN? @before: epoch of the record in front, 0: none. */
+/* May a frame of this epoch be at its LSN? @prior_epoch: that of the frame in front, 0: none. */
 bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *frame,
-                        uint32_t before);
+                        uint32_t prior_epoch);
 
 /* open.c: a handle for reading, whose head was not read yet. As rpm_log_open(). */
 int rpmi_log_open_without_head(struct rpm_conn *conn, const char *name, struct rpm_log **log);

@@ -44,10 +44,10 @@ struct rpm_reader {
     uint64_t persisted_lsn; /* everything before is at the reader's level */
     uint64_t persist_from;  /* where the first persist begins: see rpm_reader_open() */
     uint64_t next_lsn;
-    uint64_t ahead;      /* bytes to read next time; grows while reads return that many */
-    uint32_t before;     /* epoch of the record returned last */
-    uint64_t longest;    /* longest stride of a record returned */
-    uint64_t generation; /* log->reader_generation when head and plan were made */
+    uint64_t ahead;       /* bytes to read next time; grows while reads return that many */
+    uint32_t prior_epoch; /* epoch of the record returned last */
+    uint64_t longest;     /* longest stride of a record returned */
+    uint64_t generation;  /* log->reader_generation when head and plan were made */
     bool has_last;
     struct rpmi_frame last; /* of the record returned last */
     uint32_t tail_reads;    /* reads at the tail that found no record */
@@ -251,7 +251,7 @@ static bool is_check_due(struct rpm_reader *reader)
 /* Does a frame behind the tail show that a record is missing there? */
 static int check_behind(struct rpm_reader *reader)
 {
-    struct rpmi_end end = { .longest = reader->longest, .before = reader->before };
+    struct rpmi_end end = { .longest = reader->longest, .prior_epoch = reader->prior_epoch };
     int err = refresh(reader);
 
     end.lsn = reader->next_lsn;
@@ -294,7 +294,7 @@ static int find_frame(struct rpm_reader *reader, struct rpmi_frame *frame)
         int err;
 
         if (missing == 0 && verdict == RPMI_FRAME_VALID &&
-            rpmi_epoch_belongs(&reader->head, frame, reader->before))
+            rpmi_epoch_belongs(&reader->head, frame, reader->prior_epoch))
             return 1;
         if (missing != 0 || !fresh) {
             fresh = true;
@@ -409,7 +409,7 @@ int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
         err = persist_buffered(reader, reader->next_lsn + stride);
         if (err != 0)
             return err;
-        reader->before = frame.epoch;
+        reader->prior_epoch = frame.epoch;
         reader->longest = stride > reader->longest ? stride : reader->longest;
         if ((frame.flags & RPMI_FRAME_PAD) == 0)
             break;

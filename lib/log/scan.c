@@ -139,13 +139,13 @@ static int check_head(struct window *window, const struct rpmi_frame *frame)
 }
 
 bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *frame,
-                        uint32_t before)
+                        uint32_t prior_epoch)
 {
     if (RPMI_CANARY(NO_EPOCH))
         return true;
     if (frame->lsn >= head->base_lsn)
         return frame->epoch == head->epoch;
-    return frame->epoch < head->epoch && frame->epoch >= before;
+    return frame->epoch < head->epoch && frame->epoch >= prior_epoch;
 }
 
 int rpmi_log_check_head(struct rpm_log *log, const struct rpmi_head *head,
@@ -187,9 +187,9 @@ static int judge_later(struct window *window, uint64_t lsn, struct rpmi_frame *f
 }
 
 /* Everything before @proven was acknowledged, or made durable before the head was written, but no
- * valid frame was found at @lsn, where a frame of epoch @before ends. RPM_E_CORRUPT if a second
- * look finds the same. */
-static int check_missing(struct rpm_log *log, uint64_t lsn, uint32_t before, uint64_t proven)
+ * valid frame was found at @lsn, where a frame of epoch @prior_epoch ends. RPM_E_CORRUPT if a
+ * second look finds the same. */
+static int check_missing(struct rpm_log *log, uint64_t lsn, uint32_t prior_epoch, uint64_t proven)
 {
     enum rpmi_verdict verdict;
     struct rpmi_frame frame;
@@ -199,7 +199,8 @@ static int check_missing(struct rpm_log *log, uint64_t lsn, uint32_t before, uin
     /* A writer may have appended the frame since: @proven was read before the frame. */
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     err = rpmi_log_judge(log, lsn, &frame, &verdict);
-    if (err != 0 || (verdict == RPMI_FRAME_VALID && rpmi_epoch_belongs(&log->head, &frame, before)))
+    if (err != 0 ||
+        (verdict == RPMI_FRAME_VALID && rpmi_epoch_belongs(&log->head, &frame, prior_epoch)))
         return err;
     /* Or a writer has trimmed and reused that part of the ring, or sealed a new epoch. */
     err = rpmi_log_head_now(log, &now);
@@ -219,10 +220,10 @@ static int check_behind(struct window *window, const struct rpmi_end *end,
     int err = check_head(window, frame);
 
     if (err != 0 || acked <= end->lsn ||
-        !rpmi_epoch_belongs(&window->log->head, frame, end->before))
+        !rpmi_epoch_belongs(&window->log->head, frame, end->prior_epoch))
         return err;
     window->have = 0; /* as in check_head() */
-    return check_missing(window->log, end->lsn, end->before, acked);
+    return check_missing(window->log, end->lsn, end->prior_epoch, acked);
 }
 
 /* The LSN up to which frames are searched for, if the last one found ends at @lsn. */
@@ -278,7 +279,7 @@ static int check_end(struct window *window, const struct rpmi_end *end,
     int err = 0;
 
     if (end->lsn < log->head.base_lsn && (log->head.flags & RPMI_HEAD_DURABLE) != 0) {
-        err = check_missing(log, end->lsn, end->before, log->head.base_lsn);
+        err = check_missing(log, end->lsn, end->prior_epoch, log->head.base_lsn);
         window->have = 0; /* as in check_head() */
     }
     return err != 0 && err != RPM_E_CORRUPT ? err : count_torn(window, end, err, report);
@@ -312,7 +313,7 @@ int rpmi_log_scan(struct rpm_log *log, uint64_t from_lsn, rpmi_scan_fn *visit, v
         err = judge(&window, end.lsn, &frame, &verdict);
         if (err != 0)
             return err;
-        if (verdict != RPMI_FRAME_VALID || !rpmi_epoch_belongs(&log->head, &frame, end.before))
+        if (verdict != RPMI_FRAME_VALID || !rpmi_epoch_belongs(&log->head, &frame, end.prior_epoch))
             break;
         stride = rpmi_frame_stride(frame.len, frame.flags);
         if (stride > limit - end.lsn)
