@@ -148,12 +148,12 @@ void rpmi_cache_write_through(struct rpmi_cache *cache, uint64_t offset, const v
     uint32_t line = line_of(offset);
 
     RPM_ASSERT(len > 0 && line_of(offset + len - 1) == line && line < cache->lines);
-    rpmi_cache_back(cache, line, UINT64_MAX);
+    rpmi_cache_write_back(cache, line, UINT64_MAX);
     cache->stamp++;
     memcpy(cache->seen + offset, from, len);
 }
 
-bool rpmi_cache_back(struct rpmi_cache *cache, uint32_t line, uint64_t stamp)
+bool rpmi_cache_write_back(struct rpmi_cache *cache, uint32_t line, uint64_t stamp)
 {
     uint32_t index = cache->oldest[line];
     struct rpmi_version *old;
@@ -183,13 +183,13 @@ bool rpmi_cache_back(struct rpmi_cache *cache, uint32_t line, uint64_t stamp)
     return true;
 }
 
-bool rpmi_cache_back_unit(struct rpmi_cache *cache, uint32_t line, uint64_t stamp)
+bool rpmi_cache_write_back_unit(struct rpmi_cache *cache, uint32_t line, uint64_t stamp)
 {
     uint32_t first = line & ~(cache->unit_lines - 1);
     bool any = false;
 
     for (uint32_t i = first; i < first + cache->unit_lines && i < cache->lines; i++)
-        any = rpmi_cache_back(cache, i, stamp) || any;
+        any = rpmi_cache_write_back(cache, i, stamp) || any;
     return any;
 }
 
@@ -200,7 +200,7 @@ bool rpmi_cache_evict(struct rpmi_cache *cache, struct rpmi_rng *rng)
     if (cache->dirty_count == 0)
         return false;
     line = cache->dirty[rpmi_rng_below(rng, cache->dirty_count)];
-    return rpmi_cache_back_unit(cache, line, UINT64_MAX);
+    return rpmi_cache_write_back_unit(cache, line, UINT64_MAX);
 }
 
 uint32_t rpmi_cache_next_dirty(const struct rpmi_cache *cache, uint32_t line, uint32_t end)
@@ -246,6 +246,6 @@ void rpmi_cache_settle(struct rpmi_cache *cache, uint32_t line, const unsigned c
     unsigned char kept[RPMI_LINE_BYTES];
 
     memcpy(kept, bytes, sizeof(kept)); /* may be in a version that is freed now */
-    rpmi_cache_back(cache, line, UINT64_MAX);
+    rpmi_cache_write_back(cache, line, UINT64_MAX);
     memcpy(seen_at(cache, line), kept, sizeof(kept));
 }

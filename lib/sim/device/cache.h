@@ -64,10 +64,10 @@ void rpmi_cache_write_through(struct rpmi_cache *cache, uint64_t offset, const v
                               uint32_t len);
 
 /* Write a line back as it was when @stamp was taken. Returns whether it had been dirty then. */
-bool rpmi_cache_back(struct rpmi_cache *cache, uint32_t line, uint64_t stamp);
+bool rpmi_cache_write_back(struct rpmi_cache *cache, uint32_t line, uint64_t stamp);
 
 /* Write back all lines of the unit that @line is in. */
-bool rpmi_cache_back_unit(struct rpmi_cache *cache, uint32_t line, uint64_t stamp);
+bool rpmi_cache_write_back_unit(struct rpmi_cache *cache, uint32_t line, uint64_t stamp);
 
 /* Write back one dirty unit, by chance. False when nothing is dirty. */
 bool rpmi_cache_evict(struct rpmi_cache *cache, struct rpmi_rng *rng);

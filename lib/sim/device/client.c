@@ -160,32 +160,33 @@ bool rpmi_client_answered(struct rpmi_sim_client *client, uint32_t gen, uint64_t
     return true;
 }
 
-static uint64_t packets_for(const struct rpmi_ask *ask)
+static uint64_t packets_for(const struct rpmi_sim_request *request)
 {
-    bool carries = ask->kind == RPMI_SIM_WRITE || ask->kind == RPMI_SIM_WRITE_IMM ||
-                   ask->kind == RPMI_SIM_COPY || ask->kind == RPMI_SIM_STEPS;
+    bool carries = request->kind == RPMI_SIM_WRITE || request->kind == RPMI_SIM_WRITE_IMM ||
+                   request->kind == RPMI_SIM_COPY || request->kind == RPMI_SIM_STEPS;
 
-    if (!carries || ask->len == 0)
+    if (!carries || request->len == 0)
         return 1;
-    return (ask->len + RPMI_SIM_MTU_BYTES - 1) / RPMI_SIM_MTU_BYTES;
+    return (request->len + RPMI_SIM_MTU_BYTES - 1) / RPMI_SIM_MTU_BYTES;
 }
 
-void rpmi_client_post(struct rpmi_sim_client *client, const struct rpmi_ask *ask)
+void rpmi_client_post(struct rpmi_sim_client *client, const struct rpmi_sim_request *request)
 {
     struct rpmi_sim_slot *slot = &client->slot[client->tail % client->room];
-    uint8_t qp = (ask->flags & RPMI_SIM_OTHER_QP) != 0 ? 1 : 0;
+    uint8_t qp = (request->flags & RPMI_SIM_OTHER_QP) != 0 ? 1 : 0;
     struct rpmi_requester *requester = &client->requester[qp];
 
     RPM_ASSERT(client->lost == 0 && client->tail - client->head < client->room);
-    RPM_ASSERT(ask->head_bytes <= sizeof(slot->head));
-    RPM_ASSERT(ask->head_bytes + ask->body_bytes <= ask->len || ask->kind == RPMI_SIM_CALL);
-    slot->ask = *ask;
-    if (ask->head_bytes > 0)
-        memcpy(slot->head, ask->head, ask->head_bytes);
-    slot->ask.head = NULL;
+    RPM_ASSERT(request->head_bytes <= sizeof(slot->head));
+    RPM_ASSERT(request->head_bytes + request->body_bytes <= request->len ||
+               request->kind == RPMI_SIM_CALL);
+    slot->request = *request;
+    if (request->head_bytes > 0)
+        memcpy(slot->head, request->head, request->head_bytes);
+    slot->request.head = NULL;
     slot->qp = qp;
     slot->psn = requester->next;
-    slot->packets = packets_for(ask);
+    slot->packets = packets_for(request);
     slot->done = false;
     slot->status = 0;
     slot->answer = 0;

@@ -26,7 +26,7 @@ struct rpmi_machine;
 #define RPMI_SIM_ACKS 64u /* acknowledgements in transit; a later one covers those left out */
 
 /* An op as posted. */
-struct rpmi_ask {
+struct rpmi_sim_request {
     uint8_t kind;  /* enum rpmi_sim_kind */
     uint8_t flags; /* enum rpmi_sim_flag */
     uint32_t key;
@@ -43,7 +43,7 @@ struct rpmi_ask {
 };
 
 struct rpmi_sim_slot {
-    struct rpmi_ask ask;
+    struct rpmi_sim_request request;
     uint64_t psn; /* of the first packet */
     uint64_t packets;
     uint8_t qp;
@@ -128,7 +128,7 @@ static inline uint32_t rpmi_client_free(const struct rpmi_sim_client *client)
 }
 
 /* Take one op; there is room and the link is not lost. */
-void rpmi_client_post(struct rpmi_sim_client *client, const struct rpmi_ask *ask);
+void rpmi_client_post(struct rpmi_sim_client *client, const struct rpmi_sim_request *request);
 
 /* Take the next report. False: there is none. Ops that need no report are skipped. */
 bool rpmi_client_reap(struct rpmi_sim_client *client, uint64_t *id, int *status);

@@ -182,7 +182,7 @@ static bool write_back(struct rpmi_machine *machine, uint32_t first, uint32_t en
             continue;
         if (!spend(machine, ns->writeback))
             return false;
-        rpmi_cache_back(cache, line, stamp);
+        rpmi_cache_write_back(cache, line, stamp);
         tick(machine, line);
     }
     return rpmi_cpu_fence(machine);
@@ -223,7 +223,7 @@ static bool sync_pages(struct rpmi_machine *machine, uint32_t first, uint32_t en
             mask &= ~(1u << rest);
             if (!spend(machine, machine->world->preset.ns.sector))
                 return false;
-            rpmi_cache_back_unit(cache, page + rest * cache->unit_lines, stamp);
+            rpmi_cache_write_back_unit(cache, page + rest * cache->unit_lines, stamp);
             tick(machine, page + rest);
         }
     }

@@ -99,7 +99,7 @@ static unsigned char *result_of(struct rpmi_sim_client *client, uint32_t qp, uin
 {
     struct rpmi_sim_slot *slot = rpmi_client_waits(client, client->responder[qp].gen, op);
 
-    return slot == NULL ? NULL : slot->ask.into;
+    return slot == NULL ? NULL : slot->request.into;
 }
 
 static void read_some(struct rpmi_sim_client *client, uint32_t qp, struct rpmi_read *read)
@@ -137,7 +137,7 @@ static void flush_some(struct rpmi_sim_client *client, uint32_t qp, struct rpmi_
         finish(client, qp, 0);
         return;
     }
-    rpmi_cache_back(cache, line, read->stamp);
+    rpmi_cache_write_back(cache, line, read->stamp);
     read->done = (uint64_t)(line + 1) * RPMI_LINE_BYTES - read->offset;
     again(client, qp, world->preset.ns.line);
 }

@@ -95,41 +95,41 @@ static void arrive_streams(struct rpmi_machine *machine)
 
 /* The chance, in eighths, that a cut keeps new content: some cuts lose nearly all, some nearly
  * none. */
-struct luck {
+struct odds {
     struct rpmi_rng *rng;
-    uint64_t eighths;
+    uint64_t newest_eighths;
 };
 
 /* Choose a moment between two writes of a dirty line of the unit. */
-static uint64_t moment(const struct rpmi_cache *cache, uint32_t line, const struct luck *luck)
+static uint64_t moment(const struct rpmi_cache *cache, uint32_t line, const struct odds *odds)
 {
     uint32_t choices = rpmi_cache_choices(cache, line);
-    bool lucky = rpmi_rng_below(luck->rng, 8) < luck->eighths;
+    bool newest = rpmi_rng_below(odds->rng, 8) < odds->newest_eighths;
     uint64_t until;
 
-    if (choices > 2 && rpmi_rng_below(luck->rng, 3) == 0) {
-        rpmi_cache_choice(cache, line, (uint32_t)rpmi_rng_below(luck->rng, choices), &until);
+    if (choices > 2 && rpmi_rng_below(odds->rng, 3) == 0) {
+        rpmi_cache_choice(cache, line, (uint32_t)rpmi_rng_below(odds->rng, choices), &until);
         return until - 1;
     }
-    return lucky ? UINT64_MAX - 1 : 0;
+    return newest ? UINT64_MAX - 1 : 0;
 }
 
-static void settle_torn(struct rpmi_cache *cache, uint32_t line, const struct luck *luck)
+static void settle_torn(struct rpmi_cache *cache, uint32_t line, const struct odds *odds)
 {
-    const unsigned char *one = rpmi_cache_as_of(cache, line, moment(cache, line, luck));
-    const unsigned char *two = rpmi_cache_as_of(cache, line, moment(cache, line, luck));
+    const unsigned char *one = rpmi_cache_as_of(cache, line, moment(cache, line, odds));
+    const unsigned char *two = rpmi_cache_as_of(cache, line, moment(cache, line, odds));
     unsigned char torn[RPMI_LINE_BYTES];
-    uint64_t words = rpmi_rng_next(luck->rng);
+    uint64_t words = rpmi_rng_next(odds->rng);
 
     for (uint32_t at = 0; at < RPMI_LINE_BYTES; at += WORD_BYTES, words >>= 1)
         memcpy(torn + at, ((words & 1) != 0 ? one : two) + at, WORD_BYTES);
     rpmi_cache_settle(cache, line, torn);
 }
 
-static void settle_unit(struct rpmi_cache *cache, uint32_t line, const struct luck *luck)
+static void settle_unit(struct rpmi_cache *cache, uint32_t line, const struct odds *odds)
 {
     uint32_t first = line & ~(cache->unit_lines - 1);
-    uint64_t stamp = moment(cache, line, luck);
+    uint64_t stamp = moment(cache, line, odds);
 
     for (uint32_t i = first; i < first + cache->unit_lines && i < cache->lines; i++)
         if (cache->oldest[i] != 0)
@@ -139,20 +139,20 @@ static void settle_unit(struct rpmi_cache *cache, uint32_t line, const struct lu
 static void settle(struct rpmi_machine *machine, enum rpmi_cut cut)
 {
     struct rpmi_cache *cache = &machine->media.cache;
-    struct luck luck = { &machine->world->rng, 0 };
+    struct odds odds = { &machine->world->rng, 0 };
 
-    luck.eighths = 1 + rpmi_rng_below(luck.rng, 7);
+    odds.newest_eighths = 1 + rpmi_rng_below(odds.rng, 7);
     while (cache->dirty_count > 0) {
         uint32_t line = cache->dirty[0];
 
         if (cut == RPMI_CUT_NONE)
-            rpmi_cache_back(cache, line, UINT64_MAX);
+            rpmi_cache_write_back(cache, line, UINT64_MAX);
         else if (cut == RPMI_CUT_DROP)
             rpmi_cache_settle(cache, line, rpmi_cache_as_of(cache, line, 0));
         else if (cut == RPMI_CUT_TEAR)
-            settle_torn(cache, line, &luck);
+            settle_torn(cache, line, &odds);
         else
-            settle_unit(cache, line, &luck);
+            settle_unit(cache, line, &odds);
     }
 }
 

@@ -28,7 +28,7 @@ static bool held_back(struct rpmi_sim_client *client, uint64_t op, uint32_t qp)
     for (uint64_t i = client->head; i < op; i++) {
         const struct rpmi_sim_slot *slot = slot_of(client, i);
 
-        if (slot->qp == qp && !slot->done && rpmi_kind_answers(slot->ask.kind))
+        if (slot->qp == qp && !slot->done && rpmi_kind_answers(slot->request.kind))
             return true;
     }
     return false;
@@ -49,7 +49,7 @@ static struct rpmi_sim_slot *next_op(struct rpmi_sim_client *client, uint32_t qp
         if (slot->qp != qp || requester->send >= slot->psn + slot->packets)
             continue;
         RPM_ASSERT(requester->send >= slot->psn);
-        if ((slot->ask.flags & RPMI_SIM_FENCED) != 0 && requester->send == slot->psn &&
+        if ((slot->request.flags & RPMI_SIM_FENCED) != 0 && requester->send == slot->psn &&
             held_back(client, requester->send_op, qp))
             return NULL;
         return slot;
@@ -60,21 +60,21 @@ static struct rpmi_sim_slot *next_op(struct rpmi_sim_client *client, uint32_t qp
 /* Copy the payload's bytes from @at on: head, then body, then zeros. */
 static void gather(const struct rpmi_sim_slot *slot, uint64_t at, unsigned char *to, uint64_t len)
 {
-    const struct rpmi_ask *ask = &slot->ask;
+    const struct rpmi_sim_request *request = &slot->request;
     uint64_t n;
 
-    if (at < ask->head_bytes) {
-        n = ask->head_bytes - at < len ? ask->head_bytes - at : len;
+    if (at < request->head_bytes) {
+        n = request->head_bytes - at < len ? request->head_bytes - at : len;
         memcpy(to, slot->head + at, n);
         to += n;
         at += n;
         len -= n;
     }
-    if (len > 0 && at < ask->head_bytes + ask->body_bytes) {
-        uint64_t from = at - ask->head_bytes;
+    if (len > 0 && at < request->head_bytes + request->body_bytes) {
+        uint64_t from = at - request->head_bytes;
 
-        n = ask->body_bytes - from < len ? ask->body_bytes - from : len;
-        memcpy(to, (const unsigned char *)ask->body + from, n);
+        n = request->body_bytes - from < len ? request->body_bytes - from : len;
+        memcpy(to, (const unsigned char *)request->body + from, n);
         to += n;
         len -= n;
     }
@@ -87,22 +87,23 @@ static void packet_fill(struct rpmi_packet *packet, struct rpmi_sim_client *clie
 {
     struct rpmi_requester *requester = &client->requester[qp];
     uint64_t at = (requester->send - slot->psn) * RPMI_SIM_MTU_BYTES;
-    bool carries = slot->packets > 1 || slot->ask.kind == RPMI_SIM_WRITE ||
-                   slot->ask.kind == RPMI_SIM_WRITE_IMM || slot->ask.kind == RPMI_SIM_COPY ||
-                   slot->ask.kind == RPMI_SIM_CALL || slot->ask.kind == RPMI_SIM_STEPS;
-    uint64_t bytes = carries ? slot->ask.len - at : 0;
+    bool carries = slot->packets > 1 || slot->request.kind == RPMI_SIM_WRITE ||
+                   slot->request.kind == RPMI_SIM_WRITE_IMM ||
+                   slot->request.kind == RPMI_SIM_COPY || slot->request.kind == RPMI_SIM_CALL ||
+                   slot->request.kind == RPMI_SIM_STEPS;
+    uint64_t bytes = carries ? slot->request.len - at : 0;
 
-    packet->kind = slot->ask.kind;
-    packet->flags = slot->ask.flags;
+    packet->kind = slot->request.kind;
+    packet->flags = slot->request.flags;
     packet->psn = requester->send;
     packet->op = requester->send_op;
     packet->last = requester->send + 1 == slot->psn + slot->packets;
-    packet->key = slot->ask.key;
-    packet->offset = slot->ask.offset + at;
-    packet->op_offset = slot->ask.offset;
-    packet->op_len = slot->ask.len;
-    packet->expect = slot->ask.expect;
-    packet->operand = slot->ask.operand;
+    packet->key = slot->request.key;
+    packet->offset = slot->request.offset + at;
+    packet->op_offset = slot->request.offset;
+    packet->op_len = slot->request.len;
+    packet->expect = slot->request.expect;
+    packet->operand = slot->request.operand;
     packet->bytes = (uint32_t)(bytes < RPMI_SIM_MTU_BYTES ? bytes : RPMI_SIM_MTU_BYTES);
     gather(slot, at, packet->data, packet->bytes);
 }
@@ -222,7 +223,7 @@ static void acknowledge(struct rpmi_sim_client *client, uint32_t qp, uint64_t ps
             continue;
         if (slot->psn + slot->packets > psn)
             break;
-        slot->done = !rpmi_kind_answers(slot->ask.kind);
+        slot->done = !rpmi_kind_answers(slot->request.kind);
     }
 }
 

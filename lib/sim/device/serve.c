@@ -188,7 +188,7 @@ static void run_service(struct rpmi_machine *machine, const struct rpmi_packet *
         return;
     slot = rpmi_client_waits(client, packet->gen, packet->op);
     if (slot != NULL)
-        memcpy(slot->ask.into, reply, sizeof(reply));
+        memcpy(slot->request.into, reply, sizeof(reply));
     answer(packet, 0);
 }
 
@@ -207,7 +207,7 @@ static void carry_out_steps(struct rpmi_machine *machine, const struct rpmi_pack
     err = rpmi_cpu_steps(machine, packet);
     slot = rpmi_client_waits(client, packet->gen, packet->op);
     if (err == 0 && slot != NULL && machine->running)
-        memcpy(slot->ask.into, machine->cpu.answer, packet->operand);
+        memcpy(slot->request.into, machine->cpu.answer, packet->operand);
     answer(packet, err);
 }
 

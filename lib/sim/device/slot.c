@@ -15,9 +15,9 @@ bool rpmi_kind_answers(uint32_t kind)
 
 static bool quiet(const struct rpmi_sim_slot *slot)
 {
-    if (!slot->done || (slot->ask.flags & RPMI_SIM_SILENT) != 0)
+    if (!slot->done || (slot->request.flags & RPMI_SIM_SILENT) != 0)
         return slot->done;
-    return slot->status == 0 && (slot->ask.flags & RPMI_SIM_SIGNALED) == 0;
+    return slot->status == 0 && (slot->request.flags & RPMI_SIM_SIGNALED) == 0;
 }
 
 static void pass_over_quiet(struct rpmi_sim_client *client)
@@ -36,7 +36,7 @@ bool rpmi_client_reap(struct rpmi_sim_client *client, uint64_t *id, int *status)
     slot = &client->slot[client->head % client->room];
     if (!slot->done)
         return false;
-    *id = slot->ask.id;
+    *id = slot->request.id;
     *status = slot->status;
     client->head++;
     pass_over_quiet(client);

@@ -46,26 +46,26 @@ static bool has_result(const struct rpmi_op *op)
            op->kind == RPMI_OP_STEPS;
 }
 
-static void ask_fill(const struct rpmi_op *op, struct rpmi_ask *ask)
+static void request_fill(const struct rpmi_op *op, struct rpmi_sim_request *request)
 {
     bool atomic = op->kind == RPMI_OP_CAS || op->kind == RPMI_OP_FAA;
 
-    ask->kind = op->kind;
-    ask->flags = op->flags & FLAGS_PASSED;
-    ask->key = op->key;
-    ask->head_bytes = op->head_bytes;
-    ask->offset = op->offset;
-    ask->len = atomic ? sizeof(uint64_t) : op->len;
-    ask->head = op->head;
-    ask->body = op->body;
-    ask->body_bytes = op->body_bytes;
-    ask->into = has_result(op) ? op->into : NULL;
-    ask->expect = op->expect;
-    ask->operand = op->operand;
-    ask->id = op->id;
+    request->kind = op->kind;
+    request->flags = op->flags & FLAGS_PASSED;
+    request->key = op->key;
+    request->head_bytes = op->head_bytes;
+    request->offset = op->offset;
+    request->len = atomic ? sizeof(uint64_t) : op->len;
+    request->head = op->head;
+    request->body = op->body;
+    request->body_bytes = op->body_bytes;
+    request->into = has_result(op) ? op->into : NULL;
+    request->expect = op->expect;
+    request->operand = op->operand;
+    request->id = op->id;
     if (op->kind == RPMI_OP_STEPS) {
-        ask->len = op->body_bytes;
-        ask->operand = op->len;
+        request->len = op->body_bytes;
+        request->operand = op->len;
     }
 }
 
@@ -92,10 +92,10 @@ int rpmi_sim_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
     }
     rpmi_client_ready(client); /* skips ended ops that need no report, which makes room */
     for (; taken < n && rpmi_client_free(client) > 0; taken++) {
-        struct rpmi_ask ask;
+        struct rpmi_sim_request request;
 
-        ask_fill(&ops[taken], &ask);
-        rpmi_client_post(client, &ask);
+        request_fill(&ops[taken], &request);
+        rpmi_client_post(client, &request);
     }
     return (int)taken;
 }
@@ -120,12 +120,12 @@ int rpmi_sim_call(struct rpmi_link *link, const struct rpmi_call *call, struct r
 {
     struct rpmi_sim_link *ours = rpmi_sim_link_of(link);
     struct rpmi_sim_client *client = ours->client;
-    struct rpmi_ask ask = { .kind = RPMI_SIM_CALL,
-                            .flags = RPMI_SIM_SILENT,
-                            .len = RPMI_CALL_BYTES,
-                            .body = client->call,
-                            .body_bytes = RPMI_CALL_BYTES,
-                            .into = client->reply };
+    struct rpmi_sim_request request = { .kind = RPMI_SIM_CALL,
+                                        .flags = RPMI_SIM_SILENT,
+                                        .len = RPMI_CALL_BYTES,
+                                        .body = client->call,
+                                        .body_bytes = RPMI_CALL_BYTES,
+                                        .into = client->reply };
     uint64_t number = client->tail;
     int err;
 
@@ -134,7 +134,7 @@ int rpmi_sim_call(struct rpmi_link *link, const struct rpmi_call *call, struct r
         return RPM_E_LOST;
     rpmi_client_ready(client); /* skips earlier calls, which may not have been polled yet */
     rpmi_call_put(client->call, call);
-    rpmi_client_post(client, &ask);
+    rpmi_client_post(client, &request);
     err = wait_for(ours, number, deadline_ns);
     if (err == RPM_E_TIMEDOUT)
         rpmi_client_lose(client, RPM_E_TIMEDOUT); /* a late answer could overwrite the next one */

@@ -85,10 +85,10 @@ class Bench
     }
 
     // An op with everything that most tests leave alone; its id is its number at the client.
-    static rpmi_ask ask(rpmi_sim_client *client, uint32_t kind, uint64_t offset, uint64_t len,
-                        uint32_t flags = RPMI_SIM_SIGNALED)
+    static rpmi_sim_request request(rpmi_sim_client *client, uint32_t kind, uint64_t offset,
+                                    uint64_t len, uint32_t flags = RPMI_SIM_SIGNALED)
     {
-        rpmi_ask it = {};
+        rpmi_sim_request it = {};
 
         it.kind = static_cast<uint8_t>(kind);
         it.flags = static_cast<uint8_t>(flags);
@@ -99,7 +99,7 @@ class Bench
         return it;
     }
 
-    uint64_t post(rpmi_sim_client *client, const rpmi_ask &it)
+    uint64_t post(rpmi_sim_client *client, const rpmi_sim_request &it)
     {
         uint64_t number = client->tail;
 
@@ -111,7 +111,7 @@ class Bench
                    const std::vector<unsigned char> &bytes, uint32_t flags = RPMI_SIM_SIGNALED,
                    uint32_t kind = RPMI_SIM_WRITE)
     {
-        rpmi_ask it = ask(client, kind, offset, bytes.size(), flags);
+        rpmi_sim_request it = request(client, kind, offset, bytes.size(), flags);
 
         it.body = bytes.data();
         it.body_bytes = bytes.size();
@@ -121,7 +121,7 @@ class Bench
     uint64_t read(rpmi_sim_client *client, uint64_t offset, std::vector<unsigned char> &into,
                   uint32_t flags = RPMI_SIM_SIGNALED)
     {
-        rpmi_ask it = ask(client, RPMI_SIM_READ, offset, into.size(), flags);
+        rpmi_sim_request it = request(client, RPMI_SIM_READ, offset, into.size(), flags);
 
         it.into = into.data();
         return post(client, it);

@@ -69,12 +69,12 @@ TEST_CASE("cache: writing a line back makes exactly what was seen by then durabl
     twin.write(0, 2);
     uint64_t stamp = twin.cache.stamp;
     twin.write(0, 3);
-    REQUIRE(rpmi_cache_back(&twin.cache, 0, stamp));
+    REQUIRE(rpmi_cache_write_back(&twin.cache, 0, stamp));
     REQUIRE(rpmi_cache_choices(&twin.cache, 0) == 2);
     REQUIRE(twin.choice(0, 0) == std::vector<unsigned char>(64, 2));
     REQUIRE(twin.choice(0, 1) == std::vector<unsigned char>(64, 3));
-    REQUIRE_FALSE(rpmi_cache_back(&twin.cache, 0, stamp));
-    REQUIRE(rpmi_cache_back(&twin.cache, 0, UINT64_MAX));
+    REQUIRE_FALSE(rpmi_cache_write_back(&twin.cache, 0, stamp));
+    REQUIRE(rpmi_cache_write_back(&twin.cache, 0, UINT64_MAX));
     REQUIRE(rpmi_cache_choices(&twin.cache, 0) == 1);
     REQUIRE(twin.cache.dirty_count == 0);
     REQUIRE(twin.line(0) == std::vector<unsigned char>(64, 3));
@@ -123,7 +123,7 @@ TEST_CASE("cache: a sector's lines are written back together", "[unit]")
     twin.write(8 * 64, 1);
     twin.write(15 * 64, 1);
     twin.write(16 * 64, 1);
-    REQUIRE(rpmi_cache_back_unit(&twin.cache, 12, UINT64_MAX));
+    REQUIRE(rpmi_cache_write_back_unit(&twin.cache, 12, UINT64_MAX));
     REQUIRE(rpmi_cache_choices(&twin.cache, 8) == 1);
     REQUIRE(rpmi_cache_choices(&twin.cache, 15) == 1);
     REQUIRE(rpmi_cache_choices(&twin.cache, 16) == 2);
@@ -151,7 +151,7 @@ TEST_CASE("cache: random use agrees with a plain history of every line", "[unit]
             past[n].push_back(twin.line(n));
             break;
         default:
-            rpmi_cache_back(&twin.cache, n, UINT64_MAX);
+            rpmi_cache_write_back(&twin.cache, n, UINT64_MAX);
             past[n].erase(past[n].begin(), past[n].end() - 1);
         }
         REQUIRE(rpmi_cache_choices(&twin.cache, n) == past[n].size());

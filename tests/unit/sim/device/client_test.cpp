@@ -102,11 +102,11 @@ TEST_CASE("client: nothing is allocated between opening and closing", "[unit]")
 
     rpmi_mem_freeze();
     for (int i = 0; i < 200; i++) {
-        rpmi_ask ask = Bench::ask(client, RPMI_SIM_WRITE, 4096, data.size());
+        rpmi_sim_request request = Bench::request(client, RPMI_SIM_WRITE, 4096, data.size());
 
-        ask.body = data.data();
-        ask.body_bytes = data.size();
-        rpmi_client_post(client, &ask);
+        request.body = data.data();
+        request.body_bytes = data.size();
+        rpmi_client_post(client, &request);
         uint64_t id;
         int status;
         while (!rpmi_client_reap(client, &id, &status))

@@ -40,7 +40,7 @@ uint64_t submit(Bench &bench, rpmi_sim_client *client, const Way &way, uint64_t 
 {
     rpm_method method = way.method;
     static unsigned char into[8];
-    rpmi_ask seal = Bench::ask(client, RPMI_SIM_READ, 0, 1);
+    rpmi_sim_request seal = Bench::request(client, RPMI_SIM_READ, 0, 1);
 
     if (method == RPM_METHOD_IMMEDIATE)
         return bench.write(client, offset, bytes, RPMI_SIM_SIGNALED | RPMI_SIM_DURABLE,

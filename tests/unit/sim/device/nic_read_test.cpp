@@ -21,7 +21,7 @@ TEST_CASE("nic_read: atomics change the word, return the old one, and are not du
     Bench bench("adr-noddio");
     rpmi_sim_client *client = bench.dial();
     uint64_t found = 99;
-    rpmi_ask cas = Bench::ask(client, RPMI_SIM_CAS, 4096, 8);
+    rpmi_sim_request cas = Bench::request(client, RPMI_SIM_CAS, 4096, 8);
 
     cas.into = &found;
     cas.operand = 5;
@@ -33,7 +33,7 @@ TEST_CASE("nic_read: atomics change the word, return the old one, and are not du
     REQUIRE(found == 5);
     REQUIRE(bench.pool(4096, 1)[0] == 5);
 
-    rpmi_ask faa = Bench::ask(client, RPMI_SIM_FAA, 4096, 8);
+    rpmi_sim_request faa = Bench::request(client, RPMI_SIM_FAA, 4096, 8);
     faa.into = &found;
     faa.operand = UINT64_MAX;
     REQUIRE(bench.status_of(client, bench.post(client, faa)) == 0);
@@ -48,7 +48,8 @@ TEST_CASE("nic_read: an atomic that is not 8 aligned bytes is refused", "[unit]"
         Bench bench("adr");
         rpmi_sim_client *client = bench.dial();
         uint64_t found;
-        rpmi_ask faa = Bench::ask(client, RPMI_SIM_FAA, offset, offset == 4096 ? 16 : 8);
+        rpmi_sim_request faa =
+            Bench::request(client, RPMI_SIM_FAA, offset, offset == 4096 ? 16 : 8);
 
         faa.into = &found;
         REQUIRE(bench.status_of(client, bench.post(client, faa)) == RPM_E_INVAL);
@@ -68,7 +69,7 @@ TEST_CASE("nic_read: atomics of many clients add up", "[unit]")
         bench.dial();
     for (int n = 0; n < 20; n++)
         for (int i = 0; i < 4; i++) {
-            rpmi_ask faa = Bench::ask(bench.clients[i], RPMI_SIM_FAA, 64, 8, 0);
+            rpmi_sim_request faa = Bench::request(bench.clients[i], RPMI_SIM_FAA, 64, 8, 0);
 
             faa.key = KEY_DRAM;
             faa.operand = 1;
@@ -97,7 +98,7 @@ TEST_CASE("nic_read: FLUSH makes its own range durable and no other", "[unit]")
 
         bench.write(client, 4096, data, 0);
         bench.write(client, 8192, data, 0);
-        uint64_t number = bench.post(client, Bench::ask(client, RPMI_SIM_FLUSH, 4096, 256));
+        uint64_t number = bench.post(client, Bench::request(client, RPMI_SIM_FLUSH, 4096, 256));
         REQUIRE(bench.status_of(client, number) == 0);
         rpmi_power_cut(bench.machine(), RPMI_CUT_DROP);
         REQUIRE(bench.pool(4096, 256) == data);

@@ -58,15 +58,15 @@ TEST_CASE("nic: head, body and zeros are gathered into one WRITE", "[unit]")
     rpmi_sim_client *client = bench.dial();
     unsigned char head[64];
     std::vector<unsigned char> body(2000, 2);
-    rpmi_ask ask = Bench::ask(client, RPMI_SIM_WRITE, 4096, 3072);
+    rpmi_sim_request request = Bench::request(client, RPMI_SIM_WRITE, 4096, 3072);
 
     memset(head, 1, sizeof(head));
     memset(bench.machine()->media.pool + 4096, 9, 4096);
-    ask.head = head;
-    ask.head_bytes = 40;
-    ask.body = body.data();
-    ask.body_bytes = body.size();
-    uint64_t number = bench.post(client, ask);
+    request.head = head;
+    request.head_bytes = 40;
+    request.body = body.data();
+    request.body_bytes = body.size();
+    uint64_t number = bench.post(client, request);
     memset(head, 7, sizeof(head)); // borrowed until post returned, no longer
     REQUIRE(bench.status_of(client, number) == 0);
     bench.run_dry();
@@ -95,7 +95,7 @@ TEST_CASE("nic: a refused op ends with the reason, later ones are lost, earlier 
             Bench bench("adr", kind);
             rpmi_sim_client *client = bench.dial();
             std::vector<unsigned char> bytes(64, 1);
-            rpmi_ask bad = Bench::ask(client, kind, row.offset, 64, 0);
+            rpmi_sim_request bad = Bench::request(client, kind, row.offset, 64, 0);
 
             CAPTURE(row.key, row.offset, kind);
             bench.revoked = true;
@@ -126,12 +126,12 @@ TEST_CASE("nic: a key revoked while a WRITE waits in the NIC stops it", "[unit]"
         rpmi_sim_client *client = bench.dial();
         auto data = pattern(64, 1);
         std::vector<unsigned char> into(1);
-        rpmi_ask ask = Bench::ask(client, RPMI_SIM_WRITE, 4096, 64);
+        rpmi_sim_request request = Bench::request(client, RPMI_SIM_WRITE, 4096, 64);
 
-        ask.key = KEY_LEASE;
-        ask.body = data.data();
-        ask.body_bytes = 64;
-        bench.post(client, ask);
+        request.key = KEY_LEASE;
+        request.body = data.data();
+        request.body_bytes = 64;
+        bench.post(client, request);
         uint64_t number = bench.read(client, 4096, into);
         while (client->responder[0].received.head == nullptr)
             REQUIRE(rpmi_world_step(bench.world));

@@ -98,7 +98,7 @@ TEST_CASE("order: a fence also waits for a message's answer", "[unit]")
         std::vector<unsigned char> flag(8, 0xff);
 
         bench.write(client, DATA, data, 0);
-        uint64_t seal = bench.post(client, Bench::ask(client, RPMI_SIM_PERSIST, DATA, 64, 0));
+        uint64_t seal = bench.post(client, Bench::request(client, RPMI_SIM_PERSIST, DATA, 64, 0));
         bench.write(client, FLAG, flag, RPMI_SIM_SIGNALED | RPMI_SIM_FENCED);
         while (bench.pool(FLAG, 8) != flag)
             REQUIRE(rpmi_world_step(bench.world));
@@ -184,8 +184,8 @@ TEST_CASE("order: once a revocation is answered nothing of the old key lands", "
         rpmi_sim_client *old_writer = bench.dial();
         rpmi_sim_client *claimer = bench.dial();
         auto data = pattern(1000, 1);
-        rpmi_ask write = Bench::ask(old_writer, RPMI_SIM_WRITE, DATA, data.size());
-        rpmi_ask call = Bench::ask(claimer, RPMI_SIM_CALL, 0, RPMI_CALL_BYTES);
+        rpmi_sim_request write = Bench::request(old_writer, RPMI_SIM_WRITE, DATA, data.size());
+        rpmi_sim_request call = Bench::request(claimer, RPMI_SIM_CALL, 0, RPMI_CALL_BYTES);
 
         bench.on_call = [&](uint32_t, const unsigned char *, unsigned char *) {
             bench.revoked = true;

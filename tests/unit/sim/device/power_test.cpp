@@ -196,7 +196,7 @@ TEST_CASE("power: a killed server keeps its memory and caches, not its DRAM", "[
     Bench bench("adr");
     rpmi_sim_client *client = bench.dial();
     auto bytes = pattern(200, 1);
-    rpmi_ask word = Bench::ask(client, RPMI_SIM_FAA, 0, 8);
+    rpmi_sim_request word = Bench::request(client, RPMI_SIM_FAA, 0, 8);
     unsigned char found[8];
 
     word.key = KEY_DRAM;

@@ -68,7 +68,7 @@ TEST_CASE("requester: an answer that takes long is waited for while the server l
 {
     Bench bench("adr");
     rpmi_sim_client *client = bench.dial();
-    rpmi_ask call = Bench::ask(client, RPMI_SIM_CALL, 0, RPMI_CALL_BYTES);
+    rpmi_sim_request call = Bench::request(client, RPMI_SIM_CALL, 0, RPMI_CALL_BYTES);
 
     bench.on_call = [&](uint32_t, const unsigned char *, unsigned char *reply) {
         for (int i = 0; i < 20000; i++) // 20000 x 62 ns: far longer than all retries together

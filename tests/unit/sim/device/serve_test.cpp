@@ -11,7 +11,7 @@ TEST_CASE("serve: PERSIST brings a range of anybody's writes to the domain", "[u
 
     bench.write(writer, 4096, data, 0);
     REQUIRE(bench.status_of(writer, bench.read(writer, 4096, into)) == 0);
-    uint64_t number = bench.post(other, Bench::ask(other, RPMI_SIM_PERSIST, 4096, 3000));
+    uint64_t number = bench.post(other, Bench::request(other, RPMI_SIM_PERSIST, 4096, 3000));
     REQUIRE(bench.status_of(other, number) == 0);
     rpmi_power_cut(bench.machine(), RPMI_CUT_DROP);
     REQUIRE(bench.pool(4096, 3000) == data);
@@ -107,7 +107,7 @@ TEST_CASE("serve: a call runs after the ops posted before it, and its reply come
         Bench bench("adr", seed);
         rpmi_sim_client *client = bench.dial();
         auto data = pattern(64, 1);
-        rpmi_ask call = Bench::ask(client, RPMI_SIM_CALL, 0, RPMI_CALL_BYTES);
+        rpmi_sim_request call = Bench::request(client, RPMI_SIM_CALL, 0, RPMI_CALL_BYTES);
         uint32_t called_by = 0;
 
         bench.on_call = [&](uint32_t id, const unsigned char *request, unsigned char *reply) {
@@ -130,7 +130,7 @@ TEST_CASE("serve: no answer leaves when the power goes inside the service", "[un
 {
     Bench bench("adr");
     rpmi_sim_client *client = bench.dial();
-    rpmi_ask call = Bench::ask(client, RPMI_SIM_CALL, 0, RPMI_CALL_BYTES);
+    rpmi_sim_request call = Bench::request(client, RPMI_SIM_CALL, 0, RPMI_CALL_BYTES);
     int steps = 0;
 
     bench.on_call = [&](uint32_t, const unsigned char *, unsigned char *) {
@@ -154,7 +154,7 @@ TEST_CASE("serve: the world goes on while the server CPU works", "[unit]")
     rpmi_sim_client *one = bench.dial();
     rpmi_sim_client *two = bench.dial();
     auto data = pattern(64, 1);
-    rpmi_ask call = Bench::ask(one, RPMI_SIM_CALL, 0, RPMI_CALL_BYTES);
+    rpmi_sim_request call = Bench::request(one, RPMI_SIM_CALL, 0, RPMI_CALL_BYTES);
     bool landed = false;
 
     bench.on_call = [&](uint32_t, const unsigned char *, unsigned char *) {

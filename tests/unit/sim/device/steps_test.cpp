@@ -46,14 +46,14 @@ struct List {
     }
     uint64_t post(Bench &bench, rpmi_sim_client *client, uint32_t flags = RPMI_SIM_DURABLE)
     {
-        rpmi_ask ask =
-            Bench::ask(client, RPMI_SIM_STEPS, 0, bytes.size(), RPMI_SIM_SIGNALED | flags);
+        rpmi_sim_request request =
+            Bench::request(client, RPMI_SIM_STEPS, 0, bytes.size(), RPMI_SIM_SIGNALED | flags);
 
-        ask.body = bytes.data();
-        ask.body_bytes = bytes.size();
-        ask.into = answer.data();
-        ask.operand = answer.size();
-        return bench.post(client, ask);
+        request.body = bytes.data();
+        request.body_bytes = bytes.size();
+        request.into = answer.data();
+        request.operand = answer.size();
+        return bench.post(client, request);
     }
     uint32_t done() const
     {

@@ -29,7 +29,7 @@ uint64_t busy_world(uint64_t seed, uint64_t *contents)
                 continue;
             bench.write(client, 4096 + client->index * 1024u, data);
             bench.read(client, 4096, into);
-            bench.post(client, Bench::ask(client, RPMI_SIM_PERSIST, 4096, 2000));
+            bench.post(client, Bench::request(client, RPMI_SIM_PERSIST, 4096, 2000));
             rpmi_world_run_until(bench.world, bench.world->now_ns + 900);
         }
     bench.run_dry();

@@ -45,17 +45,17 @@ TEST_CASE("server: garbage in a control message is answered, not believed", "[un
     Context context;
     rpmi_link *link = context.connect();
     rpmi_sim_link *ours = rpmi_sim_link_of(link);
-    rpmi_ask ask = {};
+    rpmi_sim_request request = {};
     rpmi_reply reply;
 
     memset(ours->client->call, 0xff, RPMI_CALL_BYTES);
-    ask.kind = RPMI_SIM_CALL;
-    ask.flags = RPMI_SIM_SILENT;
-    ask.len = RPMI_CALL_BYTES;
-    ask.body = ours->client->call;
-    ask.body_bytes = RPMI_CALL_BYTES;
-    ask.into = ours->client->reply;
-    rpmi_client_post(ours->client, &ask);
+    request.kind = RPMI_SIM_CALL;
+    request.flags = RPMI_SIM_SILENT;
+    request.len = RPMI_CALL_BYTES;
+    request.body = ours->client->call;
+    request.body_bytes = RPMI_CALL_BYTES;
+    request.into = ours->client->reply;
+    rpmi_client_post(ours->client, &request);
     while (rpm_sim_step(context.sim) != 0)
         ;
     REQUIRE(rpmi_reply_get(ours->client->reply, &reply) == 0);
