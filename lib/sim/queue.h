@@ -13,22 +13,22 @@
 #include <stdint.h>
 
 enum rpmi_event_kind {
-    RPMI_EV_SEND = 1,     /* client NIC puts a packet on the wire */
-    RPMI_EV_ARRIVE = 2,   /* packet reaches the server's NIC */
-    RPMI_EV_ACK = 3,      /* acknowledgement reaches the client */
-    RPMI_EV_GO_BACK = 4,  /* "packets missing" reaches the client */
-    RPMI_EV_ANSWER = 5,   /* result of an op reaches the client */
-    RPMI_EV_TIMER = 6,    /* client NIC checks whether the server has answered */
-    RPMI_EV_ISSUE = 7,    /* server NIC turns a received packet into PCIe transactions */
-    RPMI_EV_READ = 8,     /* server NIC continues a READ, FLUSH or atomic */
-    RPMI_EV_PCIE = 9,     /* a transaction leaves the PCIe queue */
-    RPMI_EV_CPU = 10,     /* server CPU serves a message */
-    RPMI_EV_EVICT = 11,   /* the cache writes some dirty line back */
-    RPMI_EV_DIAL = 12,    /* connection request or disconnect reaches the server */
-    RPMI_EV_WELCOME = 13, /* its answer reaches the client */
-    RPMI_EV_STEP = 14,    /* inside a server CPU's work: store, write-back, fence */
-    RPMI_EV_POWER = 15,   /* cut, kill, restart */
-    RPMI_EV_DEATH = 16,   /* a client machine dies */
+    RPMI_EV_SEND = 1,         /* client NIC puts a packet on the wire */
+    RPMI_EV_ARRIVE = 2,       /* packet reaches the server's NIC */
+    RPMI_EV_ACK = 3,          /* acknowledgement reaches the client */
+    RPMI_EV_GO_BACK = 4,      /* "packets missing" reaches the client */
+    RPMI_EV_ANSWER = 5,       /* result of an op reaches the client */
+    RPMI_EV_TIMER = 6,        /* client NIC checks whether the server has answered */
+    RPMI_EV_ISSUE = 7,        /* server NIC turns a received packet into PCIe transactions */
+    RPMI_EV_READ = 8,         /* server NIC continues a READ, FLUSH or atomic */
+    RPMI_EV_PCIE = 9,         /* a transaction leaves the PCIe queue */
+    RPMI_EV_CPU = 10,         /* server CPU serves a message */
+    RPMI_EV_EVICT = 11,       /* the cache writes some dirty line back */
+    RPMI_EV_DIAL = 12,        /* connection request or disconnect reaches the server */
+    RPMI_EV_DIAL_ANSWER = 13, /* answer to a connection request reaches the client */
+    RPMI_EV_CPU_ACCESS = 14,  /* a store, write-back or fence of the server CPU */
+    RPMI_EV_POWER = 15,       /* cut, kill, restart */
+    RPMI_EV_DEATH = 16,       /* a client machine dies */
     RPMI_EV_KINDS = 17
 };
 

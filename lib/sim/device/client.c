@@ -15,8 +15,8 @@
 #include "base/mem.h"
 #include "sim/device/world.h"
 
-#define GONE_AFTER_NS 200000u /* a server notices a dead client after this time; a coarse choice */
-#define GONE_SOON_NS 2000u    /* if its kernel still reports the death: every other time */
+#define DEATH_SEEN_NS 200000u /* a server notices a dead client after this time; a coarse choice */
+#define DEATH_SEEN_SOON_NS 2000u /* if its kernel still reports the death: every other time */
 
 static void packets_prepare(struct rpmi_sim_client *client)
 {
@@ -59,7 +59,7 @@ static struct rpmi_sim_client *client_reuse(struct rpmi_world *world)
     for (uint32_t i = 0; i < world->clients; i++) {
         struct rpmi_sim_client *client = world->client[i];
 
-        if (client->state == RPMI_CLIENT_LEFT && !client->attached && client->packets == 0 &&
+        if (client->state == RPMI_CLIENT_CLOSED && !client->attached && client->packets == 0 &&
             !client->packet[RPMI_SIM_PACKETS].listed &&
             !client->packet[RPMI_SIM_PACKETS + 1].listed)
             client->state = RPMI_CLIENT_FREE;
@@ -195,13 +195,13 @@ void rpmi_client_post(struct rpmi_sim_client *client, const struct rpmi_sim_requ
     rpmi_client_kick(client);
 }
 
-static void leave(struct rpmi_sim_client *client, uint64_t in_ns)
+static void disconnect(struct rpmi_sim_client *client, uint64_t in_ns)
 {
     rpmi_client_lose(client, RPM_E_LOST);
     client->connected = false;
     client->dialling = false;
     if (client->attached && client->boot == client->machine->boot && client->machine->serving)
-        send_to_manager(client, RPMI_SIM_GONE, in_ns);
+        send_to_manager(client, RPMI_SIM_DISCONNECT, in_ns);
     else
         client->attached = false;
 }
@@ -211,7 +211,7 @@ static uint64_t notice_ns(struct rpmi_world *world)
 {
     bool soon = rpmi_rng_below(&world->rng, 2) == 0;
 
-    return rpmi_rng_below(&world->rng, soon ? GONE_SOON_NS : GONE_AFTER_NS);
+    return rpmi_rng_below(&world->rng, soon ? DEATH_SEEN_SOON_NS : DEATH_SEEN_NS);
 }
 
 void rpmi_client_kill(struct rpmi_sim_client *client)
@@ -220,7 +220,7 @@ void rpmi_client_kill(struct rpmi_sim_client *client)
     if (client->dead)
         return;
     client->dead = true;
-    leave(client, notice_ns(client->world));
+    disconnect(client, notice_ns(client->world));
 }
 
 void rpmi_client_close(struct rpmi_sim_client *client)
@@ -230,6 +230,6 @@ void rpmi_client_close(struct rpmi_sim_client *client)
     RPM_ASSERT(client->state == RPMI_CLIENT_OPEN);
     client->kill_at = 0;
     if (!client->dead)
-        leave(client, ns->post + ns->network);
-    client->state = RPMI_CLIENT_LEFT;
+        disconnect(client, ns->post + ns->network);
+    client->state = RPMI_CLIENT_CLOSED;
 }

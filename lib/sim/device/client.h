@@ -59,7 +59,7 @@ struct rpmi_requester {
     uint64_t send_op; /* the op it is in, or the first later op to look at */
     uint64_t acked;   /* all packets below arrived */
     bool timed;       /* a timer event is pending */
-    bool heard;       /* the server answered since the last timer event */
+    bool answered;    /* the server answered since the last timer event */
     bool probe;       /* send a probe */
     uint32_t silent;  /* timer events in a row without an answer */
 };
@@ -67,7 +67,7 @@ struct rpmi_requester {
 enum rpmi_client_state {
     RPMI_CLIENT_FREE = 0,
     RPMI_CLIENT_OPEN = 1,
-    RPMI_CLIENT_LEFT = 2 /* closed; the server may still hold packets */
+    RPMI_CLIENT_CLOSED = 2 /* closed; the server may still hold packets */
 };
 
 struct rpmi_sim_client {

@@ -32,7 +32,7 @@ static bool spend(struct rpmi_machine *machine, uint64_t ns)
 
 static void tick(struct rpmi_machine *machine, uint64_t arg)
 {
-    rpmi_world_tick(machine->world, RPMI_EV_STEP, machine->index, arg);
+    rpmi_world_tick(machine->world, RPMI_EV_CPU_ACCESS, machine->index, arg);
 }
 
 /* Write a buffer's bytes to memory. */

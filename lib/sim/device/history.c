@@ -12,8 +12,8 @@
 #include <stdio.h>
 
 static const char *const NAMES[RPMI_EV_KINDS] = {
-    "?",    "send", "arrive", "ack",  "go-back", "answer", "timer", "issue", "read",
-    "pcie", "cpu",  "evict",  "dial", "welcome", "step",   "power", "death",
+    "?",    "send", "arrive", "ack",  "go-back",     "answer",     "timer", "issue", "read",
+    "pcie", "cpu",  "evict",  "dial", "dial-answer", "cpu-access", "power", "death",
 };
 
 size_t rpmi_history_text(const struct rpmi_history *history, char *text, size_t bytes)

@@ -31,33 +31,34 @@ bool rpmi_machine_evict(struct rpmi_machine *machine)
     return machine->powered && rpmi_cache_evict(&machine->media.cache, &machine->world->rng);
 }
 
-int rpmi_machine_access(struct rpmi_sim_client *client, const struct rpmi_wanted *wanted,
-                        struct rpmi_spot *spot)
+int rpmi_machine_access(struct rpmi_sim_client *client, const struct rpmi_sim_access *wanted,
+                        struct rpmi_sim_address *address)
 {
     const struct rpmi_machine *machine = client->machine;
     const struct rpmi_host *host = &machine->world->opts.host;
     uint64_t bytes;
     int err;
 
-    spot->place = RPMI_PLACE_POOL;
-    spot->offset = 0;
+    address->place = RPMI_PLACE_POOL;
+    address->offset = 0;
     if (!client->attached)
         return RPM_E_DENIED;
     if (wanted->len == 0)
         return 0;
-    err = host->access(host->context, machine->index, client->id, wanted, spot);
-    bytes = spot->place == RPMI_PLACE_POOL ? machine->media.pool_bytes : machine->media.dram_bytes;
-    RPM_ASSERT(err != 0 || rpmi_in_bounds(spot->offset, wanted->len, bytes));
+    err = host->access(host->context, machine->index, client->id, wanted, address);
+    bytes =
+        address->place == RPMI_PLACE_POOL ? machine->media.pool_bytes : machine->media.dram_bytes;
+    RPM_ASSERT(err != 0 || rpmi_in_bounds(address->offset, wanted->len, bytes));
     return err;
 }
 
-int rpmi_packet_access(const struct rpmi_packet *packet, struct rpmi_spot *spot)
+int rpmi_packet_access(const struct rpmi_packet *packet, struct rpmi_sim_address *address)
 {
-    struct rpmi_wanted wanted = { packet->key, rpmi_kind_rights(packet->kind), packet->op_offset,
-                                  packet->op_len };
-    int err = rpmi_machine_access(packet->client, &wanted, spot);
+    struct rpmi_sim_access wanted = { packet->key, rpmi_kind_rights(packet->kind),
+                                      packet->op_offset, packet->op_len };
+    int err = rpmi_machine_access(packet->client, &wanted, address);
 
-    spot->offset += packet->offset - packet->op_offset;
+    address->offset += packet->offset - packet->op_offset;
     return err;
 }
 

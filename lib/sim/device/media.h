@@ -25,7 +25,7 @@ enum rpmi_writer {
 };
 
 /* The memory that an access refers to. */
-struct rpmi_spot {
+struct rpmi_sim_address {
     enum rpmi_sim_place place;
     uint64_t offset;
 };

@@ -103,7 +103,7 @@ void rpmi_nic_arrive(struct rpmi_packet *packet)
 {
     struct rpmi_sim_client *client = packet->client;
     struct rpmi_responder *responder = responder_of(client, packet->qp);
-    struct rpmi_spot spot;
+    struct rpmi_sim_address address;
     int err;
 
     if (!serves(client, packet->qp, packet->gen) || responder->broken || responder->closed) {
@@ -113,15 +113,15 @@ void rpmi_nic_arrive(struct rpmi_packet *packet)
     if (packet->kind == RPMI_SIM_PROBE || packet->psn != responder->expected) {
         bool gap = packet->psn > responder->expected;
 
-        if (!gap || !responder->nagged)
+        if (!gap || !responder->nak_sent)
             rpmi_send_ack(client, responder->gen, packet->qp, responder->expected, gap);
-        responder->nagged = responder->nagged || gap;
+        responder->nak_sent = responder->nak_sent || gap;
         rpmi_packet_drop(packet);
         return;
     }
-    err = touches_memory(packet->kind) ? rpmi_packet_access(packet, &spot) : 0;
+    err = touches_memory(packet->kind) ? rpmi_packet_access(packet, &address) : 0;
     responder->expected++;
-    responder->nagged = false;
+    responder->nak_sent = false;
     /* A packet that must be refused waits its turn: earlier packets are carried out first. */
     if (err != 0)
         responder->closed = true;
@@ -137,14 +137,14 @@ static int issue_part(struct rpmi_packet *packet, uint32_t *cut)
     struct rpmi_tlp tlp = { .kind = RPMI_TLP_WRITE, .qp = packet->qp, .gen = packet->gen };
     uint64_t rest = packet->bytes - *cut;
     uint64_t room;
-    struct rpmi_spot spot;
-    int err = rpmi_packet_access(packet, &spot);
+    struct rpmi_sim_address address;
+    int err = rpmi_packet_access(packet, &address);
 
     if (err != 0)
         return err;
-    tlp.offset = spot.offset + *cut;
+    tlp.offset = address.offset + *cut;
     room = RPMI_SIM_TLP_BYTES - tlp.offset % RPMI_SIM_TLP_BYTES;
-    tlp.place = (uint8_t)spot.place;
+    tlp.place = (uint8_t)address.place;
     tlp.from = *cut;
     tlp.bytes = (uint32_t)(rest < room ? rest : room);
     tlp.packet = packet;

@@ -40,10 +40,10 @@ struct rpmi_read {
 
 struct rpmi_responder {
     bool alive;
-    bool broken;  /* a packet was refused: no further packet is accepted */
-    bool closed;  /* a packet that will be refused was accepted: later packets are dropped */
-    bool nagged;  /* "packets missing" was sent for this gap */
-    bool issuing; /* an event is pending */
+    bool broken;   /* a packet was refused: no further packet is accepted */
+    bool closed;   /* a packet that will be refused was accepted: later packets are dropped */
+    bool nak_sent; /* the "packets missing" answer was sent for this gap */
+    bool issuing;  /* an event is pending */
     uint32_t gen;
     uint64_t expected; /* packet sequence number */
     uint32_t cut;      /* bytes of the first packet that were handed to PCIe */

@@ -71,25 +71,25 @@ static void start(struct rpmi_sim_client *client, uint32_t qp, struct rpmi_read 
 void rpmi_nic_pushed(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
 {
     struct rpmi_read *read = oldest(client, qp, gen);
-    struct rpmi_wanted wanted;
-    struct rpmi_spot spot;
+    struct rpmi_sim_access wanted;
+    struct rpmi_sim_address address;
     int err;
 
     if (read == NULL)
         return;
     RPM_ASSERT(read->state == RPMI_READ_PUSHING);
-    wanted =
-        (struct rpmi_wanted){ read->key, rpmi_kind_rights(read->kind), read->offset, read->len };
-    err = rpmi_machine_access(client, &wanted, &spot);
+    wanted = (struct rpmi_sim_access){ read->key, rpmi_kind_rights(read->kind), read->offset,
+                                       read->len };
+    err = rpmi_machine_access(client, &wanted, &address);
     if (err == 0 && (wanted.rights & 4u) != 0 &&
-        (read->len != sizeof(uint64_t) || spot.offset % sizeof(uint64_t) != 0))
+        (read->len != sizeof(uint64_t) || address.offset % sizeof(uint64_t) != 0))
         err = RPM_E_INVAL;
     if (err != 0) {
         finish(client, qp, err);
         return;
     }
-    read->offset = spot.offset;
-    read->place = (uint8_t)spot.place;
+    read->offset = address.offset;
+    read->place = (uint8_t)address.place;
     read->state = RPMI_READ_GOING;
     read->stamp = client->machine->media.cache.stamp;
     again(client, qp, client->world->preset.ns.read);

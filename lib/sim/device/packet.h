@@ -33,10 +33,10 @@ enum rpmi_sim_kind {
     RPMI_SIM_CAS = 8,
     RPMI_SIM_FAA = 9,
     RPMI_SIM_STEPS = 10,
-    RPMI_SIM_CALL = 11,  /* control message for the server's service */
-    RPMI_SIM_PROBE = 12, /* no payload: asks whether the server is alive */
-    RPMI_SIM_DIAL = 13,  /* connection manager: make queue pairs */
-    RPMI_SIM_GONE = 14   /* connection manager: the client died or disconnected */
+    RPMI_SIM_CALL = 11,      /* control message for the server's service */
+    RPMI_SIM_PROBE = 12,     /* no payload: asks whether the server is alive */
+    RPMI_SIM_DIAL = 13,      /* connection manager: make queue pairs */
+    RPMI_SIM_DISCONNECT = 14 /* connection manager: the client died or disconnected */
 };
 
 /* transport/op.h's flags, by the same numbers. */

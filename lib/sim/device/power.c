@@ -50,15 +50,15 @@ static void arrive_pcie(struct rpmi_machine *machine)
 static void arrive_packet(struct rpmi_machine *machine, const struct rpmi_packet *packet,
                           uint32_t from)
 {
-    struct rpmi_spot spot;
+    struct rpmi_sim_address address;
 
-    if (rpmi_packet_access(packet, &spot) != 0)
+    if (rpmi_packet_access(packet, &address) != 0)
         return;
     while (from < packet->bytes) {
-        struct rpmi_piece piece = { .offset = spot.offset + from, .from = packet->data + from };
+        struct rpmi_piece piece = { .offset = address.offset + from, .from = packet->data + from };
 
         piece.bytes = rpmi_line_part(piece.offset, packet->bytes - from);
-        arrive(machine, spot.place, &piece);
+        arrive(machine, address.place, &piece);
         from += piece.bytes;
     }
 }

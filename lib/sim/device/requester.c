@@ -142,7 +142,7 @@ static void timer_start(struct rpmi_sim_client *client, uint32_t qp)
     if (requester->timed)
         return;
     requester->timed = true;
-    requester->heard = true; /* the first period may be short */
+    requester->answered = true; /* the first period may be short */
     rpmi_world_push(client->world, RPMI_EV_TIMER, client->index, client->gen,
                     client->world->preset.ns.retry, qp);
 }
@@ -208,7 +208,7 @@ static void acknowledge(struct rpmi_sim_client *client, uint32_t qp, uint64_t ps
 {
     struct rpmi_requester *requester = &client->requester[qp];
 
-    requester->heard = true;
+    requester->answered = true;
     requester->silent = 0;
     if (psn <= requester->acked)
         return;
@@ -308,9 +308,9 @@ bool rpmi_requester_timer(struct rpmi_sim_client *client, uint32_t gen, uint32_t
     requester->timed = false;
     if (!anything_open(client, qp))
         return false;
-    silent = !requester->heard;
+    silent = !requester->answered;
     timer_start(client, qp);
-    requester->heard = false;
+    requester->answered = false;
     if (!silent)
         return false;
     if (++requester->silent > RPMI_SIM_RETRIES) {

@@ -54,7 +54,7 @@ bool rpmi_cpu_dial(struct rpmi_sim_client *client, uint32_t gen, uint64_t kind)
         return false;
     if (!client->machine->serving) {
         if (kind == RPMI_SIM_DIAL)
-            rpmi_world_push(client->world, RPMI_EV_WELCOME, client->index, gen,
+            rpmi_world_push(client->world, RPMI_EV_DIAL_ANSWER, client->index, gen,
                             client->world->preset.ns.retry, (uint64_t)(-RPM_E_REFUSED));
         return true;
     }
@@ -79,7 +79,7 @@ static bool wait_for_pcie(struct rpmi_machine *machine)
     return machine->running;
 }
 
-static void forget(struct rpmi_sim_client *client)
+static void detach_client(struct rpmi_sim_client *client)
 {
     struct rpmi_machine *machine = client->machine;
     const struct rpmi_host *host = &machine->world->opts.host;
@@ -96,7 +96,7 @@ static void forget(struct rpmi_sim_client *client)
     host->detach(host->context, machine->index, client->id);
 }
 
-static void welcome(struct rpmi_sim_client *client)
+static void accept_client(struct rpmi_sim_client *client)
 {
     struct rpmi_machine *machine = client->machine;
     const struct rpmi_host *host = &machine->world->opts.host;
@@ -105,7 +105,7 @@ static void welcome(struct rpmi_sim_client *client)
 
     if (!client->dialling)
         return;
-    forget(client);
+    detach_client(client);
     if (!machine->running)
         return;
     err = host->attach(host->context, machine->index, &client->id, &client->epoch);
@@ -118,7 +118,7 @@ static void welcome(struct rpmi_sim_client *client)
         for (uint32_t qp = 0; qp < RPMI_SIM_QPS; qp++)
             rpmi_nic_ready(client, qp, gen);
     }
-    rpmi_world_push(machine->world, RPMI_EV_WELCOME, client->index, gen,
+    rpmi_world_push(machine->world, RPMI_EV_DIAL_ANSWER, client->index, gen,
                     machine->world->preset.ns.network, (uint64_t)(-err));
 }
 
@@ -133,12 +133,12 @@ static void answer(const struct rpmi_packet *packet, int status)
 
 static void flush_range(struct rpmi_machine *machine, const struct rpmi_packet *packet)
 {
-    struct rpmi_spot spot;
-    int err = rpmi_packet_access(packet, &spot);
+    struct rpmi_sim_address address;
+    int err = rpmi_packet_access(packet, &address);
 
-    spot.offset -= packet->offset - packet->op_offset;
+    address.offset -= packet->offset - packet->op_offset;
     if (err == 0 && (packet->kind == RPMI_SIM_PERSIST || (packet->flags & RPMI_SIM_DURABLE) != 0))
-        err = rpmi_cpu_persist(machine, spot.place, spot.offset, packet->op_len);
+        err = rpmi_cpu_persist(machine, address.place, address.offset, packet->op_len);
     answer(packet, err);
 }
 
@@ -153,26 +153,26 @@ static bool is_streamed(const struct rpmi_machine *machine, const struct rpmi_pa
 /* Copy one packet's payload; after the last one the whole range is brought to its level. */
 static void copy_payload(struct rpmi_machine *machine, const struct rpmi_packet *packet)
 {
-    struct rpmi_spot spot;
+    struct rpmi_sim_address address;
     bool streamed;
-    int err = rpmi_packet_access(packet, &spot);
+    int err = rpmi_packet_access(packet, &address);
 
     if (err != 0) {
         answer(packet, err);
         return;
     }
-    streamed = is_streamed(machine, packet, spot.place);
+    streamed = is_streamed(machine, packet, address.place);
     if (streamed)
-        rpmi_cpu_stream(machine, spot.offset, packet->data, packet->bytes);
+        rpmi_cpu_stream(machine, address.offset, packet->data, packet->bytes);
     else
-        rpmi_cpu_store(machine, spot.place, spot.offset, packet->data, packet->bytes);
+        rpmi_cpu_store(machine, address.place, address.offset, packet->data, packet->bytes);
     if (!packet->last)
         return;
-    spot.offset -= packet->offset - packet->op_offset;
+    address.offset -= packet->offset - packet->op_offset;
     if (streamed)
         err = rpmi_cpu_fence(machine) ? 0 : RPM_E_IO;
     else if ((packet->flags & RPMI_SIM_DURABLE) != 0)
-        err = rpmi_cpu_persist(machine, spot.place, spot.offset, packet->op_len);
+        err = rpmi_cpu_persist(machine, address.place, address.offset, packet->op_len);
     answer(packet, err);
 }
 
@@ -215,12 +215,12 @@ static void serve(struct rpmi_machine *machine, struct rpmi_packet *packet)
 {
     struct rpmi_sim_client *client = packet->client;
 
-    if (packet->kind == RPMI_SIM_DIAL || packet->kind == RPMI_SIM_GONE) {
+    if (packet->kind == RPMI_SIM_DIAL || packet->kind == RPMI_SIM_DISCONNECT) {
         packet->listed = false;
         if (packet->kind == RPMI_SIM_DIAL)
-            welcome(client);
+            accept_client(client);
         else
-            forget(client);
+            detach_client(client);
         return;
     }
     if (!client->attached || client->responder[packet->qp].gen != packet->gen ||
@@ -248,7 +248,7 @@ bool rpmi_cpu_serve(struct rpmi_machine *machine)
     packet = rpmi_packets_take(&cpu->inbox);
     if (packet == NULL)
         return false;
-    manager = packet->kind == RPMI_SIM_DIAL || packet->kind == RPMI_SIM_GONE;
+    manager = packet->kind == RPMI_SIM_DIAL || packet->kind == RPMI_SIM_DISCONNECT;
     rpmi_cpu_enter(machine);
     serve(machine, packet);
     if (!manager)
@@ -264,7 +264,7 @@ void rpmi_cpu_drop(struct rpmi_machine *machine, bool drain)
 
     while ((packet = rpmi_packets_take(&cpu->inbox)) != NULL) {
         packet->listed = false;
-        if (packet->kind != RPMI_SIM_DIAL && packet->kind != RPMI_SIM_GONE)
+        if (packet->kind != RPMI_SIM_DIAL && packet->kind != RPMI_SIM_DISCONNECT)
             rpmi_packet_drop(packet);
     }
     for (uint32_t i = 0; drain && i < cpu->streams; i++) {

@@ -25,7 +25,8 @@ static bool is_durable(const struct sim_walk *walk, const struct rpmi_step *step
     return (step->flags & walk->packet->flags & RPMI_SIM_DURABLE) != 0;
 }
 
-static int locate(const struct sim_walk *walk, const struct rpmi_step *step, struct rpmi_spot *spot)
+static int locate(const struct sim_walk *walk, const struct rpmi_step *step,
+                  struct rpmi_sim_address *address)
 {
     static const uint32_t kinds[] = {
         [RPMI_STEP_READ] = RPMI_SIM_READ,
@@ -33,77 +34,78 @@ static int locate(const struct sim_walk *walk, const struct rpmi_step *step, str
         [RPMI_STEP_CAS] = RPMI_SIM_CAS,
         [RPMI_STEP_FAA] = RPMI_SIM_FAA,
     };
-    struct rpmi_wanted wanted = {
+    struct rpmi_sim_access wanted = {
         .key = step->key,
         .rights = rpmi_kind_rights(kinds[step->kind]),
         .offset = step->offset,
         .len = step->len,
     };
 
-    return rpmi_machine_access(walk->packet->client, &wanted, spot);
+    return rpmi_machine_access(walk->packet->client, &wanted, address);
 }
 
 static int may(void *context, const struct rpmi_step *step)
 {
-    struct rpmi_spot spot;
+    struct rpmi_sim_address address;
 
-    return locate(context, step, &spot);
+    return locate(context, step, &address);
 }
 
 static bool is_streamed(const struct sim_walk *walk, const struct rpmi_step *step,
-                        const struct rpmi_spot *spot)
+                        const struct rpmi_sim_address *address)
 {
     return walk->machine->world->preset.domain == RPM_DOMAIN_ADR &&
-           spot->place == RPMI_PLACE_POOL && is_durable(walk, step) &&
+           address->place == RPMI_PLACE_POOL && is_durable(walk, step) &&
            (step->flags & RPMI_STEP_CACHED) == 0;
 }
 
-static uint64_t add(struct rpmi_machine *machine, const struct rpmi_spot *spot, uint64_t operand)
+static uint64_t add(struct rpmi_machine *machine, const struct rpmi_sim_address *address,
+                    uint64_t operand)
 {
     unsigned char bytes[sizeof(uint64_t)];
     uint64_t found;
     uint64_t was;
 
-    rpmi_cpu_load(machine, spot->place, spot->offset, bytes, sizeof(bytes));
+    rpmi_cpu_load(machine, address->place, address->offset, bytes, sizeof(bytes));
     found = rpmi_load64(bytes);
     do {
         was = found;
-        found = rpmi_cpu_cas(machine, spot->place, spot->offset, was, was + operand);
+        found = rpmi_cpu_cas(machine, address->place, address->offset, was, was + operand);
     } while (found != was && machine->running);
     return found;
 }
 
 static void write(const struct sim_walk *walk, const struct rpmi_step *step,
-                  const struct rpmi_spot *spot)
+                  const struct rpmi_sim_address *address)
 {
-    if (is_streamed(walk, step, spot))
-        rpmi_cpu_stream(walk->machine, spot->offset, step->data, step->len);
+    if (is_streamed(walk, step, address))
+        rpmi_cpu_stream(walk->machine, address->offset, step->data, step->len);
     else
-        rpmi_cpu_store(walk->machine, spot->place, spot->offset, step->data, step->len);
+        rpmi_cpu_store(walk->machine, address->place, address->offset, step->data, step->len);
 }
 
 static int act(void *context, const struct rpmi_step *step, void *result)
 {
     const struct sim_walk *walk = context;
     struct rpmi_machine *machine = walk->machine;
-    struct rpmi_spot spot = { 0 };
-    int err = locate(walk, step, &spot);
+    struct rpmi_sim_address address = { 0 };
+    int err = locate(walk, step, &address);
     bool atomic = step->kind == RPMI_STEP_CAS || step->kind == RPMI_STEP_FAA;
 
     if (err != 0)
         return err;
     if (machine->cpu.streams > 0 &&
-        (atomic || (step->kind == RPMI_STEP_WRITE && spot.place == RPMI_PLACE_DRAM)))
+        (atomic || (step->kind == RPMI_STEP_WRITE && address.place == RPMI_PLACE_DRAM)))
         (void)rpmi_cpu_fence(machine);
     if (step->kind == RPMI_STEP_READ)
-        rpmi_cpu_load(machine, spot.place, spot.offset, result, step->len);
+        rpmi_cpu_load(machine, address.place, address.offset, result, step->len);
     else if (step->kind == RPMI_STEP_WRITE)
-        write(walk, step, &spot);
+        write(walk, step, &address);
     else if (step->kind == RPMI_STEP_CAS)
-        rpmi_store64(result,
-                     rpmi_cpu_cas(machine, spot.place, spot.offset, step->expect, step->operand));
+        rpmi_store64(result, rpmi_cpu_cas(machine, address.place, address.offset, step->expect,
+                                          step->operand));
     else
-        rpmi_store64(result, add(machine, &spot, step->operand));
+        rpmi_store64(result, add(machine, &address, step->operand));
     return machine->running ? 0 : RPM_E_IO;
 }
 
@@ -117,13 +119,13 @@ static int drain(const struct sim_walk *walk, const void *list, uint32_t bytes, 
 
     rpmi_steps_begin(&steps, list, bytes);
     while (err == 0 && rpmi_steps_next(&steps, &step) > 0 && steps.taken <= done) {
-        struct rpmi_spot spot = { 0 };
+        struct rpmi_sim_address address = { 0 };
 
         if (step.kind != RPMI_STEP_WRITE || !is_durable(walk, &step))
             continue;
-        err = locate(walk, &step, &spot);
-        if (err == 0 && !is_streamed(walk, &step, &spot))
-            err = rpmi_cpu_persist(machine, spot.place, spot.offset, step.len);
+        err = locate(walk, &step, &address);
+        if (err == 0 && !is_streamed(walk, &step, &address))
+            err = rpmi_cpu_persist(machine, address.place, address.offset, step.len);
     }
     if (err == 0 && machine->cpu.streams > 0 && !rpmi_cpu_fence(machine))
         err = RPM_E_IO;

@@ -147,7 +147,7 @@ static bool dispatch_client(struct rpmi_world *world, const struct rpmi_event *e
         rpmi_client_kill(client);
         return true;
     default:
-        RPM_ASSERT(event->kind == RPMI_EV_WELCOME);
+        RPM_ASSERT(event->kind == RPMI_EV_DIAL_ANSWER);
         return rpmi_client_answered(client, event->gen, event->arg);
     }
 }

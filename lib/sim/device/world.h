@@ -26,7 +26,7 @@
 #define RPMI_SIM_MACHINE_EVENTS (RPMI_SIM_EVICTIONS + 8u)
 
 /* An access of a client. */
-struct rpmi_wanted {
+struct rpmi_sim_access {
     uint32_t key;
     uint32_t rights; /* 1 read, 2 write, 4 atomic */
     uint64_t offset; /* within the key's object */
@@ -42,8 +42,8 @@ struct rpmi_host {
     void (*detach)(void *context, uint32_t server, uint32_t id);
 
     /* Check an access of client @id. 0 and the memory, or an error. */
-    int (*access)(void *context, uint32_t server, uint32_t id, const struct rpmi_wanted *wanted,
-                  struct rpmi_spot *spot);
+    int (*access)(void *context, uint32_t server, uint32_t id, const struct rpmi_sim_access *wanted,
+                  struct rpmi_sim_address *address);
 
     /* Serve a control message: RPMI_CALL_BYTES in, RPMI_REPLY_BYTES out. */
     void (*call)(void *context, uint32_t server, uint32_t id, const void *call, void *reply);
@@ -140,12 +140,12 @@ void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_sim_place place,
 bool rpmi_machine_evict(struct rpmi_machine *machine);
 
 /* May a client's op access this? Refuses clients that are not attached. */
-int rpmi_machine_access(struct rpmi_sim_client *client, const struct rpmi_wanted *wanted,
-                        struct rpmi_spot *spot);
+int rpmi_machine_access(struct rpmi_sim_client *client, const struct rpmi_sim_access *wanted,
+                        struct rpmi_sim_address *address);
 
-/* The same for the whole op that a packet belongs to; @spot is the memory for the packet's
+/* The same for the whole op that a packet belongs to; @address is the memory for the packet's
  * payload. */
-int rpmi_packet_access(const struct rpmi_packet *packet, struct rpmi_spot *spot);
+int rpmi_packet_access(const struct rpmi_packet *packet, struct rpmi_sim_address *address);
 
 /* Rights by what an op does to memory. */
 uint32_t rpmi_kind_rights(uint32_t kind);

@@ -83,7 +83,7 @@ static void server_detach(void *context, uint32_t server, uint32_t id)
 }
 
 static int server_access(void *context, uint32_t server, uint32_t id,
-                         const struct rpmi_wanted *wanted, struct rpmi_spot *spot)
+                         const struct rpmi_sim_access *wanted, struct rpmi_sim_address *address)
 {
     const struct rpm_sim *sim = context;
     struct rpmi_span span;
@@ -92,8 +92,8 @@ static int server_access(void *context, uint32_t server, uint32_t id,
 
     if (err != 0)
         return err;
-    spot->place = span.area == RPMI_AREA_DRAM ? RPMI_PLACE_DRAM : RPMI_PLACE_POOL;
-    spot->offset = span.offset;
+    address->place = span.area == RPMI_AREA_DRAM ? RPMI_PLACE_DRAM : RPMI_PLACE_POOL;
+    address->offset = span.offset;
     return 0;
 }
 

@@ -193,7 +193,8 @@ class Bench
         static_cast<Bench *>(context)->detached++;
     }
 
-    static int access(void *context, uint32_t, uint32_t, const rpmi_wanted *wanted, rpmi_spot *spot)
+    static int access(void *context, uint32_t, uint32_t, const rpmi_sim_access *wanted,
+                      rpmi_sim_address *address)
     {
         const Bench *bench = static_cast<Bench *>(context);
         uint64_t bytes = wanted->key == KEY_DRAM ? DRAM_BYTES : POOL_BYTES;
@@ -204,8 +205,8 @@ class Bench
             return RPM_E_FENCED;
         if (wanted->offset > bytes || wanted->len > bytes - wanted->offset)
             return RPM_E_RANGE;
-        spot->place = wanted->key == KEY_DRAM ? RPMI_PLACE_DRAM : RPMI_PLACE_POOL;
-        spot->offset = wanted->offset;
+        address->place = wanted->key == KEY_DRAM ? RPMI_PLACE_DRAM : RPMI_PLACE_POOL;
+        address->offset = wanted->offset;
         return 0;
     }
 

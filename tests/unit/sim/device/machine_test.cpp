@@ -6,18 +6,18 @@ TEST_CASE("machine: the server judges where an access goes, and only of an attac
 {
     Bench bench("adr");
     rpmi_sim_client *client = bench.dial();
-    rpmi_wanted wanted = { KEY_DRAM, 1, 64, 8 };
-    rpmi_spot spot = {};
+    rpmi_sim_access wanted = { KEY_DRAM, 1, 64, 8 };
+    rpmi_sim_address address = {};
 
-    REQUIRE(rpmi_machine_access(client, &wanted, &spot) == 0);
-    REQUIRE(spot.place == RPMI_PLACE_DRAM);
-    REQUIRE(spot.offset == 64);
+    REQUIRE(rpmi_machine_access(client, &wanted, &address) == 0);
+    REQUIRE(address.place == RPMI_PLACE_DRAM);
+    REQUIRE(address.offset == 64);
     wanted.offset = DRAM_BYTES;
-    REQUIRE(rpmi_machine_access(client, &wanted, &spot) == RPM_E_RANGE);
+    REQUIRE(rpmi_machine_access(client, &wanted, &address) == RPM_E_RANGE);
     wanted.len = 0; // nothing to judge
-    REQUIRE(rpmi_machine_access(client, &wanted, &spot) == 0);
+    REQUIRE(rpmi_machine_access(client, &wanted, &address) == 0);
     rpmi_power_kill(bench.machine());
-    REQUIRE(rpmi_machine_access(client, &wanted, &spot) == RPM_E_DENIED);
+    REQUIRE(rpmi_machine_access(client, &wanted, &address) == RPM_E_DENIED);
 }
 
 TEST_CASE("machine: dirty lines are evicted sooner or later, without a request", "[unit]")
