@@ -13,7 +13,7 @@
 
 void rpmi_buffer_open(struct rpmi_buffer *buffer, uint32_t entries)
 {
-    RPM_ASSERT(entries > 0 && entries <= RPMI_BUFFER_MOST);
+    RPM_ASSERT(entries > 0 && entries <= RPMI_BUFFER_MAX);
     memset(buffer, 0, sizeof(*buffer));
     for (uint32_t i = 0; i < entries; i++)
         buffer->spare[buffer->spares++] = (uint16_t)i;

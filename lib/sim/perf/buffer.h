@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RPMI_BUFFER_MOST 1025u  /* the parameter's limit, and one entry being written */
+#define RPMI_BUFFER_MAX 1025u   /* the parameter's limit, and one entry being written */
 #define RPMI_BUFFER_INDEX 4096u /* places of the hash, a power of two */
 
 struct rpmi_rng;
@@ -27,10 +27,10 @@ struct rpmi_buffer_entry {
 };
 
 struct rpmi_buffer {
-    struct rpmi_buffer_entry entry[RPMI_BUFFER_MOST];
-    uint16_t used[RPMI_BUFFER_MOST]; /* in no order */
-    uint16_t used_at[RPMI_BUFFER_MOST];
-    uint16_t spare[RPMI_BUFFER_MOST];
+    struct rpmi_buffer_entry entry[RPMI_BUFFER_MAX];
+    uint16_t used[RPMI_BUFFER_MAX]; /* in no order */
+    uint16_t used_at[RPMI_BUFFER_MAX];
+    uint16_t spare[RPMI_BUFFER_MAX];
     uint32_t useds;
     uint32_t spares;
     uint16_t index[RPMI_BUFFER_INDEX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * client.c: threads of client machines, each with a fixed number of operations outstanding: it
- * posts a new one when one ends. There are so many client machines that only the server's NIC is a
- * bottleneck.
+ * posts a new one when one ends. The number of client machines is not limited, so that only the
+ * server's NIC is a bottleneck.
  *
  * One small request is sent with its doorbell. The client's NIC fetches a chain of two, or a larger
  * payload, from the client's cache: a PCIe round trip at the client.
@@ -51,7 +51,7 @@ static void post_call(struct rpmi_server_model *server, uint32_t slot, uint64_t 
     send(server, slot, at_ps + rpmi_payload_ps(server->params, false, bytes), RPMI_MESSAGE_CALL);
 }
 
-/* The thread is busy for a post; returns when it ends. */
+/* The thread posts for @busy_ps; returns the time at which the post ends. */
 static uint64_t pass(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps)
 {
     return server->cluster != NULL ? rpmi_machine_post(server, slot, busy_ps)

@@ -18,8 +18,8 @@ void rpmi_server_at(struct rpmi_server_model *server, uint64_t at_ps, enum rpmi_
     rpmi_queue_push(&server->queue, &event);
 }
 
-void rpmi_server_tell(struct rpmi_server_model *server, enum rpmi_cost_event kind, uint32_t owner,
-                      uint64_t arg)
+void rpmi_server_dispatch(struct rpmi_server_model *server, enum rpmi_cost_event kind,
+                          uint32_t owner, uint64_t arg)
 {
     struct rpmi_event event = {
         .at = server->now_ps, .kind = (uint16_t)kind, .gen = owner, .arg = arg

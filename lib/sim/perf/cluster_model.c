@@ -11,10 +11,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-#define SLOTS_MOST (1u << 18)
+#define SLOTS_MAX (1u << 18)
 #define WARM_UP_ROUNDS 4u /* transactions of each coroutine */
-#define WARM_UP_LEAST 2048u
-#define IN_VAIN_MOST 500000u /* attempts that fail, one after another */
+#define WARM_UP_MIN 2048u
+#define FAILURES_IN_ROW_MAX 500000u /* attempts that fail, one after another */
 
 static bool reserve(struct rpmi_cluster_model *cluster)
 {
@@ -27,17 +27,17 @@ static bool reserve(struct rpmi_cluster_model *cluster)
     cluster->coroutine = rpmi_alloc(cluster->coroutines * sizeof(*cluster->coroutine), 64);
     cluster->thread = rpmi_alloc(load->threads * sizeof(*cluster->thread), 64);
     cluster->machine = rpmi_alloc((load->machines + 1) * sizeof(*cluster->machine), 64);
-    cluster->bell =
-        rpmi_alloc(((uint64_t)load->machines * load->doorbells + 1) * sizeof(*cluster->bell), 64);
+    cluster->doorbell = rpmi_alloc(
+        ((uint64_t)load->machines * load->doorbells + 1) * sizeof(*cluster->doorbell), 64);
     cluster->word = rpmi_alloc(((uint64_t)load->words + 1) * sizeof(*cluster->word), 64);
-    cluster->look = rpmi_alloc(
-        ((uint64_t)cluster->coroutines * cluster->looks + 1) * sizeof(*cluster->look), 64);
+    cluster->version = rpmi_alloc(
+        ((uint64_t)cluster->coroutines * cluster->versions + 1) * sizeof(*cluster->version), 64);
     cluster->position =
         rpmi_alloc((uint64_t)load->threads * load->servers * sizeof(*cluster->position), 64);
     cluster->latency_ps = rpmi_alloc(load->transactions * sizeof(*cluster->latency_ps), 64);
     return cluster->script != NULL && cluster->op_class != NULL && cluster->step != NULL &&
            cluster->coroutine != NULL && cluster->thread != NULL && cluster->machine != NULL &&
-           cluster->bell != NULL && cluster->word != NULL && cluster->look != NULL &&
+           cluster->doorbell != NULL && cluster->word != NULL && cluster->version != NULL &&
            cluster->position != NULL && cluster->latency_ps != NULL;
 }
 
@@ -91,10 +91,12 @@ static int open_servers(struct rpmi_cluster_model *cluster, bool ddio)
     uint64_t slots = (uint64_t)cluster->coroutines * rpmi_script_widest(cluster);
     int err = 0;
 
-    if (slots > SLOTS_MOST)
-        return rpmi_fail(RPM_E_INVAL,
-                         "scripts: more than 262144 operations under way at a server (%llu)",
-                         (unsigned long long)slots);
+    if (slots > SLOTS_MAX)
+        return rpmi_fail(
+            RPM_E_INVAL,
+            "scripts: up to %llu operations are outstanding at a server, the maximum is "
+            "%u: use fewer threads, coroutines, or operations in a phase",
+            (unsigned long long)slots, SLOTS_MAX);
     for (uint32_t i = 0; err == 0 && i < cluster->load.servers; i++)
         err = open_server(cluster, i, (uint32_t)slots, ddio);
     return err;
@@ -104,7 +106,7 @@ static uint64_t warm_up(const struct rpmi_cluster_model *cluster)
 {
     uint64_t least = WARM_UP_ROUNDS * (uint64_t)cluster->coroutines;
 
-    least = least > WARM_UP_LEAST ? least : WARM_UP_LEAST;
+    least = least > WARM_UP_MIN ? least : WARM_UP_MIN;
     return least > cluster->load.transactions / 4 ? least : cluster->load.transactions / 4;
 }
 
@@ -121,7 +123,7 @@ int rpmi_cluster_open(const struct rpmi_params *params, bool ddio,
     err = rpmi_script_check(&cluster->load);
     if (err == 0) {
         cluster->coroutines = cluster->load.threads * cluster->load.coroutines;
-        cluster->looks = rpmi_script_looks(&cluster->load);
+        cluster->versions = rpmi_script_versions(&cluster->load);
         err = reserve(cluster) ? 0 : RPM_E_NOMEM;
     }
     if (err == 0) {
@@ -154,9 +156,9 @@ void rpmi_cluster_close(struct rpmi_cluster_model **out)
     rpmi_free(cluster->coroutine);
     rpmi_free(cluster->thread);
     rpmi_free(cluster->machine);
-    rpmi_free(cluster->bell);
+    rpmi_free(cluster->doorbell);
     rpmi_free(cluster->word);
-    rpmi_free(cluster->look);
+    rpmi_free(cluster->version);
     rpmi_free(cluster->position);
     rpmi_free(cluster->latency_ps);
     rpmi_free(cluster);
@@ -200,9 +202,8 @@ void rpmi_cluster_start(struct rpmi_cluster_model *cluster)
             fill_cache(cluster, i);
     }
     for (uint32_t i = 0; i < cluster->coroutines; i++)
-        cluster->coroutine[i].look = &cluster->look[(uint64_t)i * cluster->looks];
-    for (uint32_t i = 0; i < cluster->coroutines; i++) /* coroutines begin at different
-                                                          picoseconds */
+        cluster->coroutine[i].version = &cluster->version[(uint64_t)i * cluster->versions];
+    for (uint32_t i = 0; i < cluster->coroutines; i++) /* not all at once */
         rpmi_server_at(cluster->server[0], rpmi_rng_below(&cluster->rng, 1000000),
                        RPMI_COST_EV_POST, 0, 0, i);
 }
@@ -256,13 +257,14 @@ int rpmi_cluster_run(struct rpmi_cluster_model *cluster, struct rpm_cost *cost)
 {
     rpmi_cluster_start(cluster);
     while (cluster->finished < cluster->warm_up + cluster->load.transactions &&
-           cluster->in_vain < IN_VAIN_MOST)
+           cluster->failures_in_row < FAILURES_IN_ROW_MAX)
         rpmi_cluster_step(cluster);
-    if (cluster->in_vain == IN_VAIN_MOST)
-        return rpmi_fail(RPM_E_INVAL,
-                         "scripts: no transaction has ended in %u attempts, all met conflicts: "
-                         "set backoff_ns, or name more words",
-                         IN_VAIN_MOST);
+    if (cluster->failures_in_row == FAILURES_IN_ROW_MAX)
+        return rpmi_fail(
+            RPM_E_INVAL,
+            "scripts: no transaction has ended in %u attempts, all of which met conflicts: "
+            "set backoff_ns, or name more words",
+            FAILURES_IN_ROW_MAX);
     sum_up(cluster, cost);
     return 0;
 }

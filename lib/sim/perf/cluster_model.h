@@ -17,15 +17,15 @@
 #include <librpm/script.h>
 
 #define RPMI_CLUSTER_SERVERS 64u
-#define RPMI_CLUSTER_PHASE 64u               /* operations of one */
-#define RPMI_CLUSTER_LOG ((uint64_t)1 << 20) /* of a thread on a server, see script.c */
+#define RPMI_CLUSTER_PHASE 64u               /* operations of a phase, at most */
+#define RPMI_CLUSTER_LOG ((uint64_t)1 << 20) /* bytes of a thread's log on a server */
 
 /* A script: a range of the cluster's operation classes. */
 struct rpmi_script {
     uint32_t first;
     uint32_t count;
-    uint64_t until; /* sum of the weights up to this one's */
-    uint64_t bytes; /* that it asks for */
+    uint64_t until; /* sum of the weights of the scripts up to and including this one */
+    uint64_t bytes; /* of all its operations */
 };
 
 /* A step of a script: the phase, server and role of an operation. */
@@ -41,8 +41,8 @@ struct rpmi_shared_word {
     uint32_t changes;
 };
 
-/* How a transaction first saw a word. */
-struct rpmi_look {
+/* The version of a word when a transaction first accessed it. */
+struct rpmi_word_version {
     uint32_t word;
     uint32_t changes;
 };
@@ -52,25 +52,25 @@ struct rpmi_coroutine {
     uint32_t script;
     uint32_t next;    /* step */
     uint32_t pending; /* messages of its phase outstanding */
-    uint32_t waiting; /* coroutine + 1 that may post after this one, see rpmi_thread */
+    uint32_t waiting; /* coroutine + 1 that is next in the list of its rpmi_thread; 0: none */
     uint32_t failures;
-    struct rpmi_look *look; /* room for cluster->looks of them */
-    uint32_t looks;
-    bool failed; /* a word conflicted; the phase still completes */
-    bool giving; /* the phase releases the words that it held when it failed */
-    bool again;  /* begins the same script anew */
+    struct rpmi_word_version *version; /* room for cluster->versions of them */
+    uint32_t versions;
+    bool failed;    /* a word conflicted; the phase still completes */
+    bool releasing; /* the phase releases the words that it held when it failed */
+    bool retries;   /* the next transaction runs the same script again */
 };
 
 struct rpmi_thread {
-    struct rpmi_wire time; /* of its own: posts, polls, switches */
+    struct rpmi_wire time; /* the core, busy with posts, polls and switches */
     uint64_t rings_ps;     /* it is at a doorbell until this time */
     uint32_t under_way;    /* messages */
-    uint32_t first;        /* coroutine + 1 that waits for messages to end; 0: none */
+    uint32_t first;        /* list of coroutines (+ 1) that wait for messages to end; 0: none */
     uint32_t last;
 };
 
 /* A doorbell that threads share, and how long the last post held its lock. */
-struct rpmi_bell {
+struct rpmi_doorbell {
     uint64_t free_ps;
     uint64_t held_ps;
 };
@@ -98,12 +98,12 @@ struct rpmi_cluster_model {
     uint32_t coroutines; /* of all threads */
     struct rpmi_thread *thread;
     struct rpmi_client_machine *machine;
-    struct rpmi_bell *bell;                       /* of each machine */
+    struct rpmi_doorbell *doorbell;               /* of each machine */
     struct rpmi_shared_word *word;                /* 1 to load.words */
-    struct rpmi_look *look;                       /* of all coroutines */
-    uint32_t looks;                               /* of each, at most */
-    struct rpmi_fifo spare[RPMI_CLUSTER_SERVERS]; /* slots of no operation */
-    uint64_t *position;                           /* in the log of a thread, by server */
+    struct rpmi_word_version *version;            /* of all coroutines */
+    uint32_t versions;                            /* of each, at most */
+    struct rpmi_fifo spare[RPMI_CLUSTER_SERVERS]; /* free slots of each server */
+    uint64_t *position; /* next byte of the log of each thread on each server */
 
     uint64_t warm_up; /* transactions that are not measured */
     uint64_t finished;
@@ -111,7 +111,7 @@ struct rpmi_cluster_model {
     uint64_t bytes;
     uint64_t requests;
     uint64_t failures;
-    uint64_t in_vain; /* of them, since a transaction has ended */
+    uint64_t failures_in_row; /* since the last transaction that ended */
     uint64_t before_failures;
     uint64_t before_requests;
     uint64_t before_bytes;
@@ -119,24 +119,24 @@ struct rpmi_cluster_model {
     uint64_t *latency_ps;                         /* of each measured transaction */
 };
 
-/* script.c: defaults, and refusals. Then room for all scripts is known. */
+/* script.c: set defaults, and refuse a load that is invalid. */
 int rpmi_script_check(struct rpm_script_load *load);
 uint64_t rpmi_script_op_classes(const struct rpm_script_load *load);
 /* Writes the scripts' operations to @cluster, which has room for them. */
 void rpmi_script_take(struct rpmi_cluster_model *cluster);
-/* Most operations that a phase has under way at one server. */
+/* The largest number of operations that a phase has outstanding at one server. */
 uint32_t rpmi_script_widest(const struct rpmi_cluster_model *cluster);
-/* Most operations of a script that have a word. */
-uint32_t rpmi_script_looks(const struct rpm_script_load *load);
+/* The largest number of operations of a script that name a word. */
+uint32_t rpmi_script_versions(const struct rpm_script_load *load);
 
-/* Which script a coroutine begins next, by the weights. */
+/* Draw the script that a coroutine begins next, by the weights. */
 uint32_t rpmi_script_draw(struct rpmi_cluster_model *cluster);
 uint32_t rpmi_script_server(const struct rpmi_cluster_model *cluster,
                             const struct rpmi_server_model *server);
-/* Where an operation of a thread begins on server @index, in bytes. */
+/* The address of an operation of a thread on server @index, in bytes. */
 uint64_t rpmi_script_address(struct rpmi_cluster_model *cluster, uint32_t thread, uint32_t index,
                              const struct rpmi_op_class *op_class);
-/* The same for a part of the slot's call. */
+/* The same for one part of the call in @slot. */
 uint64_t rpmi_cluster_address(struct rpmi_server_model *server, uint32_t slot,
                               const struct rpmi_op_class *op_class);
 
@@ -146,7 +146,7 @@ int rpmi_cluster_open(const struct rpmi_params *params, bool ddio,
 void rpmi_cluster_close(struct rpmi_cluster_model **cluster);
 /* Runs the load. RPM_E_INVAL: no transaction commits, all of them meet conflicts at their words. */
 int rpmi_cluster_run(struct rpmi_cluster_model *cluster, struct rpm_cost *cost);
-/* A run, event by event: starts it; handles the next event of all servers. */
+/* A run, event by event: start it; process the earliest event of all servers. */
 void rpmi_cluster_start(struct rpmi_cluster_model *cluster);
 void rpmi_cluster_step(struct rpmi_cluster_model *cluster);
 
@@ -160,22 +160,22 @@ static inline uint32_t rpmi_cluster_thread(const struct rpmi_cluster_model *clus
 void rpmi_cluster_begin(struct rpmi_cluster_model *cluster, uint32_t coroutine);
 void rpmi_cluster_done(struct rpmi_server_model *server, uint32_t slot);
 
-/* machine.c: a thread prepares a post, comes to the doorbell, posts for @busy_ps; its message
- * leaves the machine; it polls the completion. */
+/* machine.c: a thread prepares a post, reaches the doorbell, and posts for @busy_ps; its message
+ * leaves the machine; the thread polls the completion. */
 bool rpmi_machine_has_port(const struct rpmi_cluster_model *cluster);
-/* False: not yet, an event that comes then is scheduled. */
+/* False: not yet; an event is scheduled for the time at which it may. */
 bool rpmi_machine_may_send(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps);
 bool rpmi_machine_may_ring(struct rpmi_server_model *server, uint32_t slot);
 uint64_t rpmi_machine_post(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps);
 uint64_t rpmi_machine_leave(struct rpmi_server_model *server, uint32_t slot, uint64_t bytes);
 void rpmi_machine_poll(struct rpmi_server_model *server, uint32_t slot);
 
-/* words.c: the operation's word, when a NIC carries the operation out. */
+/* words.c: read or change the operation's word, when a NIC carries the operation out. */
 void rpmi_cluster_touch(struct rpmi_server_model *server, uint32_t slot);
-/* Does this step give back a word that the coroutine holds? */
+/* Does this step release a word that the coroutine holds? */
 bool rpmi_cluster_holds(const struct rpmi_cluster_model *cluster, uint32_t coroutine,
                         uint32_t step);
 /* Picoseconds until the coroutine runs its script again after a failure. */
-uint64_t rpmi_cluster_rest(struct rpmi_cluster_model *cluster, uint32_t coroutine);
+uint64_t rpmi_cluster_backoff_ps(struct rpmi_cluster_model *cluster, uint32_t coroutine);
 
 #endif

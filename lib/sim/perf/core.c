@@ -182,7 +182,7 @@ static bool next_part(struct rpmi_server_model *server, struct rpmi_core *core)
     return true;
 }
 
-/* Has every line arrived that the operation's end waits for? */
+/* Have all lines arrived that the end of the operation waits for? */
 static bool settled(const struct rpmi_server_model *server, const struct rpmi_core *core)
 {
     if (core->writes && is_store(core))
@@ -192,7 +192,7 @@ static bool settled(const struct rpmi_server_model *server, const struct rpmi_co
     return core->under_way == 0;
 }
 
-/* When the fence returns, and when the next wait may be over at the earliest. */
+/* When the fence returns; @next_ps: the earliest time at which the next wait may end. */
 static uint64_t fence_ps(struct rpmi_server_model *server, struct rpmi_core *core,
                          uint64_t *next_ps)
 {
@@ -365,7 +365,7 @@ void rpmi_server_core_start(struct rpmi_server_model *server)
         core->op_class = &server->op_class;
         core->idle = calls;
         core->over = true;
-        if (!calls) /* not all in the same picosecond */
+        if (!calls) /* not all at once */
             arm(server, core, rpmi_rng_below(&server->rng, 1000000));
     }
 }

@@ -59,7 +59,7 @@ static void start_ahead(struct rpmi_server_model *server)
     }
 }
 
-/* False: a line waits to be accepted by a controller. */
+/* Place a line. False: it waits until a controller accepts it. */
 static bool place(struct rpmi_server_model *server, const struct rpmi_inbound *entry, uint64_t line)
 {
     if (server->ddio) {
@@ -82,10 +82,10 @@ static void leave(struct rpmi_server_model *server)
     server->inbound_head = (server->inbound_head + 1) % server->inbound_room;
     server->inbound_count--;
     if (entry.bytes == 0)
-        rpmi_server_tell(server, RPMI_COST_EV_REQUEST, 0, entry.slot);
+        rpmi_server_dispatch(server, RPMI_COST_EV_REQUEST, 0, entry.slot);
     else if (entry.call)
-        rpmi_server_tell(server, RPMI_COST_EV_CALL, 0, entry.slot);
-    rpmi_server_tell(server, RPMI_COST_EV_LEFT, 0, entry.bytes);
+        rpmi_server_dispatch(server, RPMI_COST_EV_CALL, 0, entry.slot);
+    rpmi_server_dispatch(server, RPMI_COST_EV_LEFT, 0, entry.bytes);
 }
 
 static void go_on(struct rpmi_server_model *server)

@@ -10,11 +10,12 @@
 #include "base/err.h"
 #include "sim/perf/server_model.h"
 
-#define PART_BYTES 24u /* of a call's part but the first: an item of the published port's log */
-#define BYTES_MOST ((uint64_t)1 << 20)
-#define REGION_MOST ((uint64_t)64 << 30)
+#define PART_BYTES                                                                                 \
+    24u /* header of each part of a call but the first: as in the published port's log */
+#define BYTES_MAX ((uint64_t)1 << 20)
+#define REGION_MAX ((uint64_t)64 << 30)
 #define REGION_DEFAULT ((uint64_t)1 << 30)
-#define OPS_MOST ((uint64_t)1 << 24)
+#define OPS_MAX ((uint64_t)1 << 24)
 #define OPS_DEFAULT 20000u
 
 static uint64_t or_else(uint64_t value, uint64_t otherwise)
@@ -43,15 +44,22 @@ static int refuse(const char *what, uint64_t value)
 
 static int check_words(const struct rpm_load *load)
 {
-    if (load->by > RPM_BY_CALL || load->op > RPM_LOAD_MIX)
-        return refuse("no such way to carry out an operation", load->by);
+    if (load->by > RPM_BY_CALL)
+        return refuse("by is 0 to 2, see enum rpm_load_by", load->by);
+    if (load->op > RPM_LOAD_MIX)
+        return refuse("op is 0 to 3, see enum rpm_load_op", load->op);
     if (load->copy > RPM_COPY_STORE)
-        return refuse("no such way to copy", load->copy);
-    if (load->persist > RPM_PERSIST_CHAIN || load->memory > RPM_LOAD_DRAM ||
-        load->flush_memory > RPM_LOAD_DRAM || load->pattern > RPM_LOAD_SEQUENTIAL)
-        return refuse("no such way to persist, memory, or pattern", load->persist);
+        return refuse("copy is 0 to 3, see enum rpm_copy", load->copy);
+    if (load->persist > RPM_PERSIST_CHAIN)
+        return refuse("persist is 0 to 2, see enum rpm_load_persist", load->persist);
+    if (load->memory > RPM_LOAD_DRAM)
+        return refuse("memory is 0 or 1, see enum rpm_load_memory", load->memory);
+    if (load->flush_memory > RPM_LOAD_DRAM)
+        return refuse("flush_memory is 0 or 1, see enum rpm_load_memory", load->flush_memory);
+    if (load->pattern > RPM_LOAD_SEQUENTIAL)
+        return refuse("pattern is 0 or 1, see enum rpm_load_pattern", load->pattern);
     if (load->op == RPM_LOAD_CAS && load->by != RPM_BY_NIC)
-        return refuse("compare-and-swap is one-sided", load->by);
+        return refuse("compare-and-swap is one-sided: by is RPM_BY_NIC", load->by);
     if (load->ddio > RPM_YES || load->remote_socket > 1 || load->one_dimm > 2)
         return refuse("ddio is 0 to 2, remote_socket 0 or 1, one_dimm 0 to 2", load->ddio);
     if (load->write_percent > 100)
@@ -64,7 +72,7 @@ static int check_sizes(const struct rpmi_params *params, const struct rpm_load *
     uint64_t span = rpmi_load_written(load) + load->skew_bytes;
     uint64_t modules = params->dimms * params->interleave;
 
-    if (load->region_bytes > REGION_MOST ||
+    if (load->region_bytes > REGION_MAX ||
         load->region_bytes / load->threads < 2 * (modules + load->align_bytes + span))
         return refuse("a region is at most 64 GiB and has room for some operations of each thread",
                       load->region_bytes);
@@ -76,9 +84,9 @@ static int check_sizes(const struct rpmi_params *params, const struct rpm_load *
 
 static int check_bytes(const struct rpm_load *load)
 {
-    if (load->bytes > BYTES_MOST || load->pad_bytes > BYTES_MOST || load->align_bytes > BYTES_MOST)
+    if (load->bytes > BYTES_MAX || load->pad_bytes > BYTES_MAX || load->align_bytes > BYTES_MAX)
         return refuse("bytes, pad_bytes and align_bytes are at most 1 MiB", load->bytes);
-    if (rpmi_load_written(load) > BYTES_MOST)
+    if (rpmi_load_written(load) > BYTES_MAX)
         return refuse("an operation with its padding is at most 1 MiB", rpmi_load_written(load));
     if (load->skew_bytes >= 4096)
         return refuse("skew_bytes is less than 4096", load->skew_bytes);
@@ -92,10 +100,11 @@ static int check_counts(const struct rpm_load *load)
     if (load->threads > 4096 || load->depth > 64 || slots > RPMI_SERVER_SLOTS)
         return refuse("threads are at most 4096, of depth at most 64", load->threads);
     if (load->by == RPM_BY_CORE && (load->threads > RPMI_SERVER_CORES || load->depth != 1))
-        return refuse("cores are at most 64, one operation each at a time", load->threads);
+        return refuse("cores are at most 64, with one operation at a time (depth 1)",
+                      load->threads);
     if (load->by == RPM_BY_CALL && load->cores > RPMI_SERVER_CORES)
         return refuse("cores are at most 64", load->cores);
-    if (load->ops > OPS_MOST)
+    if (load->ops > OPS_MAX)
         return refuse("ops are at most 16 Mi", load->ops);
     return 0;
 }
@@ -130,7 +139,7 @@ bool rpmi_load_writes(struct rpmi_server_model *server)
     return server->load.op != RPM_LOAD_READ;
 }
 
-/* The same offset, on one module only. */
+/* Map @offset to the chunks of a single module. */
 static uint64_t on_one(const struct rpmi_server_model *server, uint32_t thread, uint64_t offset)
 {
     uint64_t chunk = server->params->interleave;
@@ -139,15 +148,15 @@ static uint64_t on_one(const struct rpmi_server_model *server, uint32_t thread, 
     return (offset / chunk * server->modules + module) * chunk + offset % chunk;
 }
 
-/* Where operation number @nth of an area begins: none spans two chunks if it is to be on one. */
+/* Where operation @nth of an area begins. On a single module no operation spans two chunks. */
 static uint64_t offset_of(const struct rpmi_server_model *server, uint64_t nth)
 {
-    const struct rpmi_places *places = &server->places;
+    const struct rpmi_load_starts *starts = &server->starts;
     uint64_t align = server->load.align_bytes;
 
     if (server->load.one_dimm == 0)
         return nth * align;
-    return nth / places->of_chunk * server->params->interleave + nth % places->of_chunk * align;
+    return nth / starts->in_chunk * server->params->interleave + nth % starts->in_chunk * align;
 }
 
 static uint64_t starts_in(const struct rpm_load *load, uint64_t bytes)
@@ -155,43 +164,43 @@ static uint64_t starts_in(const struct rpm_load *load, uint64_t bytes)
     return (bytes - load->skew_bytes - rpmi_load_written(load)) / load->align_bytes + 1;
 }
 
-void rpmi_load_places(struct rpmi_server_model *server)
+void rpmi_load_count_starts(struct rpmi_server_model *server)
 {
     const struct rpm_load *load = &server->load;
-    struct rpmi_places *places = &server->places;
+    struct rpmi_load_starts *starts = &server->starts;
     uint64_t chunk = server->params->interleave;
     uint64_t stripe = server->modules * chunk;
 
-    places->area_bytes = load->region_bytes / load->threads / stripe * stripe;
+    starts->area_bytes = load->region_bytes / load->threads / stripe * stripe;
     if (load->one_dimm == 0) {
-        places->of_area = starts_in(load, places->area_bytes);
-        places->of_region = starts_in(load, load->region_bytes);
+        starts->in_area = starts_in(load, starts->area_bytes);
+        starts->in_region = starts_in(load, load->region_bytes);
     } else {
-        places->of_chunk = starts_in(load, chunk);
-        places->of_area = places->area_bytes / stripe * places->of_chunk;
-        places->of_region = load->region_bytes / stripe * places->of_chunk;
+        starts->in_chunk = starts_in(load, chunk);
+        starts->in_area = starts->area_bytes / stripe * starts->in_chunk;
+        starts->in_region = load->region_bytes / stripe * starts->in_chunk;
     }
-    RPM_ASSERT(places->of_area > 0 && places->of_region >= places->of_area);
+    RPM_ASSERT(starts->in_area > 0 && starts->in_region >= starts->in_area);
 }
 
 uint64_t rpmi_load_address(struct rpmi_server_model *server, uint32_t thread)
 {
     const struct rpm_load *load = &server->load;
-    const struct rpmi_places *places = &server->places;
+    const struct rpmi_load_starts *starts = &server->starts;
     uint64_t offset;
 
     if (load->pattern == RPM_LOAD_RANDOM) {
-        offset = offset_of(server, rpmi_rng_below(&server->rng, places->of_region));
+        offset = offset_of(server, rpmi_rng_below(&server->rng, starts->in_region));
         return (load->one_dimm != 0 ? on_one(server, thread, offset) : offset) + load->skew_bytes;
     }
     offset = offset_of(server, server->position[thread]);
-    server->position[thread] = (server->position[thread] + 1) % places->of_area;
+    server->position[thread] = (server->position[thread] + 1) % starts->in_area;
     if (load->one_dimm != 0)
         offset = on_one(server, thread, offset);
-    return thread * places->area_bytes + offset + load->skew_bytes;
+    return thread * starts->area_bytes + offset + load->skew_bytes;
 }
 
-/* Did the operation before this one write the same line? */
+/* Does the previous sequential operation end in the line in which this one begins? */
 static bool goes_on(const struct rpm_load *load, uint64_t address)
 {
     return load->pattern == RPM_LOAD_SEQUENTIAL && address % RPMI_LINE_BYTES >= load->align_bytes;
@@ -221,7 +230,7 @@ void rpmi_load_start(struct rpmi_server_model *server)
     const struct rpm_load *load = &server->load;
 
     for (uint32_t i = 0; i < load->threads; i++)
-        server->position[i] = rpmi_rng_below(&server->rng, server->places.of_area);
+        server->position[i] = rpmi_rng_below(&server->rng, server->starts.in_area);
     if (load->op == RPM_LOAD_READ || load->memory == RPM_LOAD_DRAM)
         return;
     if (load->by == RPM_BY_NIC ? server->ddio : load->copy == RPM_COPY_STORE)

@@ -28,31 +28,32 @@ bool rpmi_machine_has_port(const struct rpmi_cluster_model *cluster)
 }
 
 /* The threads of a machine are assigned to its doorbells round-robin. */
-static struct rpmi_bell *bell_of(const struct rpmi_cluster_model *cluster, uint32_t coroutine)
+static struct rpmi_doorbell *doorbell_of(const struct rpmi_cluster_model *cluster,
+                                         uint32_t coroutine)
 {
     uint32_t thread = rpmi_cluster_thread(cluster, coroutine);
     uint32_t machine = thread % cluster->load.machines;
     uint32_t nth = thread / cluster->load.machines % cluster->load.doorbells;
 
-    return &cluster->bell[machine * cluster->load.doorbells + nth];
+    return &cluster->doorbell[machine * cluster->load.doorbells + nth];
 }
 
-/* When a post that takes @busy_ps ends, of a core that comes to the doorbell at @at_ps. */
-static uint64_t ring(const struct rpmi_params *params, struct rpmi_bell *bell, uint64_t at_ps,
-                     uint64_t busy_ps)
+/* The time at which a post of @busy_ps ends, by a core that reaches the doorbell at @at_ps. */
+static uint64_t ring(const struct rpmi_params *params, struct rpmi_doorbell *doorbell,
+                     uint64_t at_ps, uint64_t busy_ps)
 {
-    uint64_t ahead_ps = bell->free_ps > at_ps ? bell->free_ps - at_ps : 0;
-    uint64_t ahead = ahead_ps == 0 ? 0 : (ahead_ps + bell->held_ps - 1) / bell->held_ps;
+    uint64_t ahead_ps = doorbell->free_ps > at_ps ? doorbell->free_ps - at_ps : 0;
+    uint64_t ahead = ahead_ps == 0 ? 0 : (ahead_ps + doorbell->held_ps - 1) / doorbell->held_ps;
 
-    bell->held_ps = busy_ps;
+    doorbell->held_ps = busy_ps;
     if (ahead > 0)
-        bell->held_ps += params->doorbell_lock + ahead * params->doorbell_wait;
-    bell->free_ps = at_ps + ahead_ps + bell->held_ps;
-    return bell->free_ps;
+        doorbell->held_ps += params->doorbell_lock + ahead * params->doorbell_wait;
+    doorbell->free_ps = at_ps + ahead_ps + doorbell->held_ps;
+    return doorbell->free_ps;
 }
 
-/* A shared doorbell serves threads in the order of the times at which they come to it: schedule an
- * event for when this thread has prepared its post. */
+/* A shared doorbell serves threads in the order in which they reach it: schedule an event for the
+ * time at which this thread has prepared its post. */
 bool rpmi_machine_may_send(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps)
 {
     struct rpmi_cluster_model *cluster = server->cluster;
@@ -74,7 +75,7 @@ bool rpmi_machine_may_ring(struct rpmi_server_model *server, uint32_t slot)
     if (cluster->thread[thread].rings_ps <= server->now_ps)
         return true;
     rpmi_server_at(server, cluster->thread[thread].rings_ps, RPMI_COST_EV_SEND, 0, 0, slot);
-    return false; /* it rings for another of its coroutines */
+    return false; /* the thread is at the doorbell for another of its coroutines */
 }
 
 uint64_t rpmi_machine_post(struct rpmi_server_model *server, uint32_t slot, uint64_t busy_ps)
@@ -89,13 +90,13 @@ uint64_t rpmi_machine_post(struct rpmi_server_model *server, uint32_t slot, uint
         return rpmi_wire_pass(&thread->time, server->now_ps, busy_ps);
     if (!server->slot[slot].rings)
         return end_ps;
-    rung_ps = ring(cluster->params, bell_of(cluster, coroutine), server->now_ps, busy_ps);
-    thread->time.free_ps += rung_ps - end_ps; /* it waits so long, see rpmi_machine_may_send() */
+    rung_ps = ring(cluster->params, doorbell_of(cluster, coroutine), server->now_ps, busy_ps);
+    thread->time.free_ps += rung_ps - end_ps; /* the time spent waiting for the doorbell */
     thread->rings_ps = rung_ps;
     return rung_ps;
 }
 
-/* Time of a message: the share of outstanding requests beyond the cache is fetched again. */
+/* Time of a message. The NIC fetches the share of outstanding requests beyond its cache again. */
 static uint64_t message_ps(const struct rpmi_params *params, uint64_t under_way)
 {
     uint64_t beyond = under_way > params->request_cache ? under_way - params->request_cache : 0;
@@ -122,7 +123,7 @@ static uint64_t answered_bytes(const struct rpmi_slot_op *op)
                                                                                : 0;
 }
 
-/* Messages of the request that has ended: a chain has two that end at once. */
+/* Messages of the operation that has ended: the two of a chain end together. */
 static uint32_t messages(const struct rpmi_slot_op *op)
 {
     return op->write && op->op_class->by == RPM_BY_NIC && op->op_class->op == RPM_LOAD_WRITE &&

@@ -18,7 +18,7 @@ struct rpmi_module *rpmi_server_memory_module(struct rpmi_server_model *server, 
     return &server->module[(dram ? RPMI_SERVER_MODULES : 0) + chunk % server->modules];
 }
 
-/* Modules know a line by its number in the pool: no interleaving divides a media line. */
+/* Modules use the number of a line in the pool: no interleaving divides a media line. */
 static uint64_t flags_of(const struct rpmi_server_model *server, uint64_t line)
 {
     RPM_ASSERT(line <= UINT32_MAX);
@@ -62,7 +62,7 @@ void rpmi_server_memory_read(struct rpmi_server_model *server, bool dram, uint64
     uint64_t at_ps =
         through_ps(server, &server->link_back, in_ps) + rpmi_server_memory_hop_ps(server);
 
-    if (RPMI_OWNER_KIND(owner) != RPMI_OWNER_FETCH) /* whose way there was a NIC's, as above */
+    if (RPMI_OWNER_KIND(owner) != RPMI_OWNER_FETCH) /* nic.c charges a NIC's way there */
         at_ps += rpmi_server_memory_hop_ps(server);
     rpmi_server_at(server, at_ps, RPMI_COST_EV_READ, module->number, owner, flags_of(server, line));
 }

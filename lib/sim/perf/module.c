@@ -5,10 +5,11 @@
  * A line joins the buffer entry of its media line, or takes a free entry; when the last free entry
  * is taken, the media write back an entry chosen at random. Media lines that became full are
  * written when the media are idle, oldest first. The read that completes a part of a media line
- * takes no time of the media: random writes of 64, 128 and 256 bytes have the same rate.
+ * costs no media time: random writes of 64, 128 and 256 bytes have the same rate.
  *
  * Of the lines that wait for room in the queue the next to be accepted is chosen at random, because
- * cores' buffers drain in no order. A requester that keeps an order has only its oldest line there.
+ * cores' buffers drain in no order. A requester that keeps its lines in order offers only its
+ * oldest line.
  *
  * Tests: tests/unit/sim/perf/module_test.cpp
  */
@@ -52,7 +53,7 @@ static struct rpmi_buffer_entry *oldest_full(struct rpmi_module *module)
         struct rpmi_buffer_entry *entry = &module->dirty.entry[at];
 
         module->is_full[at] = false;
-        module->full_head = (module->full_head + 1) % RPMI_BUFFER_MOST;
+        module->full_head = (module->full_head + 1) % RPMI_BUFFER_MAX;
         module->fulls--;
         if (entry->held == all_of(module) && !entry->busy)
             return entry;
@@ -113,7 +114,7 @@ static uint64_t begin(struct rpmi_server_model *server, struct rpmi_module *modu
     default:
         RPM_ASSERT(module->current.kind == RPMI_WORK_EVICT);
         entry = rpmi_buffer_any(&module->dirty, &server->rng);
-        RPM_ASSERT(entry != NULL); /* one at a time is written, and it has left */
+        RPM_ASSERT(entry != NULL); /* at most one entry is busy, and its write has ended */
         return write_back(module, entry);
     }
 }
@@ -127,8 +128,8 @@ static void go_on(struct rpmi_server_model *server, struct rpmi_module *module)
                    module->number, 0, 0);
 }
 
-/* Ask for a free entry, once. */
-static void want_room(struct rpmi_module *module)
+/* Queue the eviction of an entry, unless one is queued already. */
+static void request_eviction(struct rpmi_module *module)
 {
     struct rpmi_work work = { .kind = RPMI_WORK_EVICT };
 
@@ -148,7 +149,7 @@ static void drain(struct rpmi_server_model *server, struct rpmi_module *module)
         return;
     entry = rpmi_buffer_find(&module->dirty, RPMI_LINE_NUMBER(line->arg) / module->share);
     if (entry == NULL && module->dirty.spares == 0)
-        want_room(module);
+        request_eviction(module);
     else if (entry == NULL || !entry->busy) {
         module->draining = true;
         rpmi_server_at(server, server->now_ps + module->line_ps, RPMI_COST_EV_DRAIN, module->number,
@@ -163,7 +164,7 @@ static void accept(struct rpmi_server_model *server, struct rpmi_module *module,
     module->queue[(module->queue_head + module->queued++) % RPMI_MODULE_QUEUE] = *line;
     module->count.writes++;
     drain(server, module);
-    rpmi_server_tell(server, RPMI_COST_EV_ACCEPTED, line->owner, 0);
+    rpmi_server_dispatch(server, RPMI_COST_EV_ACCEPTED, line->owner, 0);
 }
 
 void rpmi_module_write(struct rpmi_server_model *server, struct rpmi_module *module, uint64_t arg,
@@ -203,8 +204,8 @@ static void note_full(struct rpmi_module *module, uint16_t at)
     if (module->is_full[at])
         return;
     module->is_full[at] = true;
-    RPM_ASSERT(module->fulls < RPMI_BUFFER_MOST);
-    module->full[(module->full_head + module->fulls++) % RPMI_BUFFER_MOST] = at;
+    RPM_ASSERT(module->fulls < RPMI_BUFFER_MAX);
+    module->full[(module->full_head + module->fulls++) % RPMI_BUFFER_MAX] = at;
 }
 
 /* A line has reached the module: it joins its entry or takes one. */
@@ -223,7 +224,7 @@ static void join(struct rpmi_module *module, struct rpmi_buffer_entry *entry, ui
     if (entry->held == all_of(module))
         note_full(module, (uint16_t)(entry - module->dirty.entry));
     if (module->dirty.spares == 0)
-        want_room(module);
+        request_eviction(module);
 }
 
 void rpmi_module_drained(struct rpmi_server_model *server, struct rpmi_module *module)
@@ -236,7 +237,7 @@ void rpmi_module_drained(struct rpmi_server_model *server, struct rpmi_module *m
     RPM_ASSERT(module->draining && module->queued > 0);
     module->draining = false;
     if (entry != NULL && entry->busy)
-        return; /* the media took it meanwhile: try again when they are done */
+        return; /* the media write that entry now: drained again when they have finished */
     module->queue_head = (module->queue_head + 1) % RPMI_MODULE_QUEUE;
     module->queued--;
     join(module, entry, arg);
@@ -258,7 +259,8 @@ static bool has(struct rpmi_buffer_entry *entry, uint32_t number, uint32_t share
 }
 
 /* A media line will be read: reserve an entry for it, if one is free. */
-static void expect(struct rpmi_server_model *server, struct rpmi_module *module, uint32_t line)
+static void reserve_clean(struct rpmi_server_model *server, struct rpmi_module *module,
+                          uint32_t line)
 {
     if (module->clean.spares == 0) {
         struct rpmi_buffer_entry *old = rpmi_buffer_any(&module->clean, &server->rng);
@@ -309,13 +311,13 @@ void rpmi_module_read(struct rpmi_server_model *server, struct rpmi_module *modu
         wait_for(module, owner, number);
         return;
     }
-    expect(server, module, line);
+    reserve_clean(server, module, line);
     work_add(module, &work);
     go_on(server, module);
 }
 
 /* The media have read a line: answer its owner, and the reads that joined it. */
-static void have_read(struct rpmi_server_model *server, struct rpmi_module *module)
+static void media_read_done(struct rpmi_server_model *server, struct rpmi_module *module)
 {
     uint32_t line = module->current.number / module->share;
     struct rpmi_buffer_entry *entry = rpmi_buffer_find(&module->clean, line);
@@ -346,7 +348,7 @@ void rpmi_module_media(struct rpmi_server_model *server, struct rpmi_module *mod
     RPM_ASSERT(module->busy);
     module->busy = false;
     if (kind == RPMI_WORK_READ) {
-        have_read(server, module);
+        media_read_done(server, module);
     } else if (kind != RPMI_WORK_CHARGE) {
         rpmi_buffer_give(&module->dirty, &module->dirty.entry[module->current_entry]);
         if (kind == RPMI_WORK_EVICT)

@@ -17,10 +17,10 @@
 
 #include "sim/perf/buffer.h"
 
-#define RPMI_MODULE_QUEUE 256u    /* most lines in a controller's queue */
-#define RPMI_MODULE_OUTSIDE 8192u /* most lines that wait for room there */
-#define RPMI_MODULE_JOINED 16384u /* most lines that wait for a read of another */
-#define RPMI_MODULE_WORK 16384u   /* most pending work of the media */
+#define RPMI_MODULE_QUEUE 256u    /* lines in a controller's queue, at most */
+#define RPMI_MODULE_OUTSIDE 8192u /* lines that wait for room in that queue */
+#define RPMI_MODULE_JOINED 16384u /* reads that wait for a media read of another one */
+#define RPMI_MODULE_WORK 16384u   /* pending reads and writes of the media */
 
 struct rpmi_line {
     uint64_t arg;   /* number and flags, see server_model.h */
@@ -28,15 +28,15 @@ struct rpmi_line {
 };
 
 enum rpmi_work_kind {
-    RPMI_WORK_READ = 0,   /* a media line, for an owner */
-    RPMI_WORK_EVICT = 1,  /* write some entry, so that one is free */
-    RPMI_WORK_CHARGE = 2, /* busy for a while */
+    RPMI_WORK_READ = 0,   /* read a media line for an owner */
+    RPMI_WORK_EVICT = 1,  /* write an entry chosen at random, so that one is free */
+    RPMI_WORK_CHARGE = 2, /* keep the media busy for busy_ps */
     RPMI_WORK_FULL = 3    /* write a full entry, when idle */
 };
 
 struct rpmi_work {
     uint8_t kind;
-    uint32_t number;  /* of the 64-byte line that is wanted of it */
+    uint32_t number;  /* of the 64-byte line that is read */
     uint32_t owner;   /* of a read */
     uint64_t busy_ps; /* of a charge */
 };
@@ -44,7 +44,7 @@ struct rpmi_work {
 struct rpmi_module_counts {
     uint64_t media_reads; /* media lines */
     uint64_t media_writes;
-    uint64_t reads; /* 64-byte lines asked for */
+    uint64_t reads; /* 64-byte lines requested */
     uint64_t writes;
 };
 
@@ -54,22 +54,22 @@ struct rpmi_module {
     uint32_t queue_lines; /* of the controller */
     uint64_t read_ps;     /* media busy */
     uint64_t write_ps;
-    uint64_t fill_ps;      /* of that, for each 64-byte line that did not come */
-    uint64_t read_tail_ps; /* from the media's end of a read until the data is where it is used */
-    uint64_t hit_ps;       /* data at hand, until there */
-    uint64_t line_ps;      /* bus */
-    uint64_t remote_ps;    /* media busy, more, for a line from another socket */
+    uint64_t fill_ps;      /* saved from write_ps for each 64-byte line read before the write */
+    uint64_t read_tail_ps; /* from the end of a media read until the requester has the data */
+    uint64_t hit_ps;       /* from a read of a buffered line until the requester has the data */
+    uint64_t line_ps;      /* one line on the bus to the module */
+    uint64_t remote_ps;    /* additional media time for a line from the other socket */
 
     struct rpmi_line outside[RPMI_MODULE_OUTSIDE];
     uint32_t outsides;
     struct rpmi_line queue[RPMI_MODULE_QUEUE];
     uint32_t queue_head, queued;
-    bool draining; /* the oldest is on the bus */
+    bool draining; /* the oldest line is on the bus */
 
-    struct rpmi_buffer dirty;        /* media lines that were written */
-    struct rpmi_buffer clean;        /* that were read */
-    uint16_t full[RPMI_BUFFER_MOST]; /* a ring of dirty entries that became full */
-    bool is_full[RPMI_BUFFER_MOST];  /* they are in it; the line may have changed since */
+    struct rpmi_buffer dirty;       /* media lines that were written */
+    struct rpmi_buffer clean;       /* media lines that were read */
+    uint16_t full[RPMI_BUFFER_MAX]; /* a ring of dirty entries that became full */
+    bool is_full[RPMI_BUFFER_MAX];  /* the entry is in that ring; its line may have changed since */
     uint32_t full_head, fulls;
 
     struct rpmi_work work[RPMI_MODULE_WORK]; /* a ring */
@@ -77,8 +77,9 @@ struct rpmi_module {
     struct rpmi_work current;
     uint16_t current_entry;
     bool busy;
-    bool evicting;                               /* one is asked for */
-    struct rpmi_line joined[RPMI_MODULE_JOINED]; /* wait for a media line that is being read */
+    bool evicting; /* an eviction is pending */
+    struct rpmi_line
+        joined[RPMI_MODULE_JOINED]; /* reads that wait for a media line that is being read */
     uint32_t joins;
     struct rpmi_module_counts count;
 };

@@ -22,13 +22,13 @@ static bool is_atomic(const struct rpmi_slot_op *op)
     return op->op_class->op == RPM_LOAD_CAS;
 }
 
-/* Bytes that a transaction takes of the NIC's buffer until it has left the root complex. */
+/* Bytes of the NIC's buffer that a transaction occupies until it leaves the root complex. */
 static uint64_t weight(uint64_t bytes)
 {
     return bytes == 0 ? 0 : bytes < RPMI_LINE_BYTES ? RPMI_LINE_BYTES : bytes;
 }
 
-/* One transaction, in order. */
+/* Send one transaction to the root complex, in order. */
 static void transact(struct rpmi_server_model *server, const struct rpmi_inbound *tlp)
 {
     uint64_t number = server->tlps++ % server->inbound_room;
@@ -92,7 +92,7 @@ static bool start_atomic(struct rpmi_server_model *server, uint32_t slot)
 static void end_atomic(struct rpmi_server_model *server, uint32_t slot)
 {
     struct rpmi_fetches *atomics = &server->atomics;
-    bool passed_over = false; /* then all are queued again, to keep their order */
+    bool passed_over = false; /* a waiting one could not start: all are queued again in order */
     uint32_t i = 0;
 
     while (server->atomic_word[i] != server->slot[slot].op_class->word)
@@ -137,7 +137,7 @@ static void end_read(struct rpmi_server_model *server)
     request(server, rpmi_fifo_pop(&reads->waiting));
 }
 
-/* Answers use the wire in the order in which they are known: none waits for a later one. */
+/* Answers use the wire in the order of these calls: no answer waits for a later one. */
 void rpmi_server_nic_answer(struct rpmi_server_model *server, uint32_t slot, uint64_t in_ps,
                             uint64_t bytes)
 {
@@ -229,7 +229,7 @@ static bool reads_dram(const struct rpmi_slot_op *op)
 }
 
 /* Request the next lines of a read; a large read requests some at a time. */
-static void ask(struct rpmi_server_model *server, uint32_t slot)
+static void request_lines(struct rpmi_server_model *server, uint32_t slot)
 {
     struct rpmi_slot_op *op = &server->slot[slot];
 
@@ -259,7 +259,7 @@ void rpmi_server_nic_fetch(struct rpmi_server_model *server, uint32_t slot)
     op->line = op->address / RPMI_LINE_BYTES;
     op->end = (end + RPMI_LINE_BYTES - 1) / RPMI_LINE_BYTES;
     op->lines = 0;
-    ask(server, slot);
+    request_lines(server, slot);
 }
 
 void rpmi_server_nic_data(struct rpmi_server_model *server, uint32_t slot)
@@ -270,7 +270,7 @@ void rpmi_server_nic_data(struct rpmi_server_model *server, uint32_t slot)
 
     RPM_ASSERT(op->lines > 0);
     op->lines--;
-    ask(server, slot);
+    request_lines(server, slot);
     if (op->lines == 0)
         rpmi_server_at(server, rpmi_wire_pass(&server->pcie_out, server->now_ps, busy_ps) + back_ps,
                        RPMI_COST_EV_FETCHED, 0, 0, slot);
@@ -291,7 +291,7 @@ void rpmi_server_nic_fetched(struct rpmi_server_model *server, uint32_t slot)
     rpmi_server_nic_answer(server, slot, server->params->nic_latency, fetched_bytes(op));
 }
 
-/* An atomic has changed its word in the NIC: the word goes back, the unit is free. */
+/* An atomic has changed its word in the NIC: write the word to memory, and free the unit. */
 void rpmi_server_nic_changed(struct rpmi_server_model *server, uint32_t slot)
 {
     const struct rpmi_slot_op *op = &server->slot[slot];

@@ -8,17 +8,17 @@
 #include "base/err.h"
 #include "sim/perf/cluster_model.h"
 
-#define SCRIPTS_MOST 65536u
-#define OP_CLASSES_MOST ((uint64_t)1 << 22)
-#define BYTES_MOST ((uint32_t)1 << 16)
-#define REGION_MOST ((uint64_t)64 << 30)
-#define REGION_LEAST ((uint64_t)1 << 20)
+#define SCRIPTS_MAX 65536u
+#define OP_CLASSES_MAX ((uint64_t)1 << 22)
+#define BYTES_MAX ((uint32_t)1 << 16)
+#define REGION_MAX ((uint64_t)64 << 30)
+#define REGION_MIN ((uint64_t)1 << 20)
 #define REGION_DEFAULT ((uint64_t)1 << 30)
 #define DRAM_DEFAULT ((uint64_t)64 << 20)
-#define TRANSACTIONS_MOST ((uint64_t)1 << 24)
+#define TRANSACTIONS_MAX ((uint64_t)1 << 24)
 #define TRANSACTIONS_DEFAULT 20000u
-#define PAUSE_MOST 1000000000u
-#define WORDS_MOST ((uint32_t)1 << 24)
+#define PAUSE_MAX 1000000000u
+#define WORDS_MAX ((uint32_t)1 << 24)
 
 static int refuse(const char *what, uint64_t value)
 {
@@ -45,31 +45,32 @@ static void defaults(struct rpm_script_load *load)
 static int check_load(const struct rpm_script_load *load)
 {
     if (load->servers > RPMI_CLUSTER_SERVERS)
-        return refuse("at most 64 servers", load->servers);
+        return refuse("a load has at most 64 servers", load->servers);
     if (load->threads > 4096 || load->coroutines > 64)
-        return refuse("threads are at most 4096, of at most 64 coroutines", load->threads);
+        return refuse("threads are at most 4096, each with at most 64 coroutines", load->threads);
     if (load->machines > load->threads)
-        return refuse("more machines than threads", load->machines);
+        return refuse("machines are at most as many as threads", load->machines);
     if (load->cores > RPMI_SERVER_CORES)
         return refuse("cores are at most 64", load->cores);
     if (load->ddio > RPM_YES || load->remote_socket > 1)
         return refuse("ddio is 0 to 2, remote_socket 0 or 1", load->ddio);
-    if (load->region_bytes < REGION_LEAST || load->region_bytes > REGION_MOST ||
-        load->dram_bytes < REGION_LEAST || load->dram_bytes > REGION_MOST)
-        return refuse("memory is 1 MiB to 64 GiB", load->region_bytes);
-    if (load->transactions > TRANSACTIONS_MOST)
+    if (load->region_bytes < REGION_MIN || load->region_bytes > REGION_MAX ||
+        load->dram_bytes < REGION_MIN || load->dram_bytes > REGION_MAX)
+        return refuse("region_bytes and dram_bytes, the memory of a server, are 1 MiB to 64 GiB",
+                      load->region_bytes);
+    if (load->transactions > TRANSACTIONS_MAX)
         return refuse("transactions are at most 16 Mi", load->transactions);
-    if (load->pause_ns > PAUSE_MOST)
-        return refuse("a pause is at most a second", load->pause_ns);
-    if (load->words > WORDS_MOST)
+    if (load->pause_ns > PAUSE_MAX)
+        return refuse("pause_ns, a pause, is at most 1000000000 (a second)", load->pause_ns);
+    if (load->words > WORDS_MAX)
         return refuse("words are at most 16 Mi", load->words);
-    if (load->backoff_max_ns > PAUSE_MOST || load->backoff_max_ns < load->backoff_ns)
+    if (load->backoff_max_ns > PAUSE_MAX || load->backoff_max_ns < load->backoff_ns)
         return refuse("backoff_ns is at most backoff_max_ns, and that at most one second",
                       load->backoff_max_ns);
     if (load->doorbells > 4096 || (load->doorbells != 0 && load->machines == 0))
         return refuse("doorbells are at most 4096, and need machines", load->doorbells);
-    if (load->scripts == NULL || load->count == 0 || load->count > SCRIPTS_MOST)
-        return refuse("there are 1 to 65536", load->count);
+    if (load->scripts == NULL || load->count == 0 || load->count > SCRIPTS_MAX)
+        return refuse("a load has 1 to 65536 scripts", load->count);
     return 0;
 }
 
@@ -94,22 +95,24 @@ static int check_role(const struct rpm_script_op *op, uint32_t words)
 static int check_op(const struct rpm_script_op *op, uint32_t servers)
 {
     if (op->by != RPM_BY_NIC && op->by != RPM_BY_CALL)
-        return refuse("an operation is by NIC or by call", op->by);
+        return refuse("an operation is carried out by NIC (RPM_BY_NIC) or by call (RPM_BY_CALL)",
+                      op->by);
     if (op->op > RPM_LOAD_CAS || op->copy > RPM_COPY_CLWB || op->persist > RPM_PERSIST_CHAIN)
-        return refuse("no such operation, way to copy, or to persist", op->op);
+        return refuse("no such operation, copy or persist", op->op);
     if (op->memory > RPM_LOAD_DRAM || op->flush_memory > RPM_LOAD_DRAM ||
         op->pattern > RPM_LOAD_SEQUENTIAL)
         return refuse("no such memory, or pattern", op->memory);
     if (op->pattern == RPM_LOAD_SEQUENTIAL &&
         (op->op != RPM_LOAD_WRITE || op->memory != RPM_LOAD_NVM))
-        return refuse("what is sequential is a write to a log", op->op);
+        return refuse("only writes to persistent memory are sequential, as appends to a log",
+                      op->op);
     if (op->server >= servers)
-        return refuse("there is no such server", op->server);
-    if (op->bytes == 0 || op->bytes > BYTES_MOST || op->pad_bytes > BYTES_MOST ||
-        op->align_bytes > BYTES_MOST)
+        return refuse("no such server, they count from 0", op->server);
+    if (op->bytes == 0 || op->bytes > BYTES_MAX || op->pad_bytes > BYTES_MAX ||
+        op->align_bytes > BYTES_MAX)
         return refuse("an operation is 1 B to 64 KiB, so are padding and alignment", op->bytes);
     if (op->op == RPM_LOAD_CAS && op->bytes != 8)
-        return refuse("a compare-and-swap is of 8 bytes", op->bytes);
+        return refuse("a compare-and-swap has 8 bytes", op->bytes);
     return 0;
 }
 
@@ -142,7 +145,7 @@ static int check_script(const struct rpm_script *script, const struct rpm_script
     uint32_t in_phase = 0;
 
     if (script->ops == NULL || script->count == 0)
-        return refuse("one has at least one operation", script->count);
+        return refuse("a script has at least one operation", script->count);
     for (uint32_t i = 0; i < script->count; i++) {
         const struct rpm_script_op *op = &script->ops[i];
         uint32_t before = i == 0 ? 0 : script->ops[i - 1].phase;
@@ -184,9 +187,10 @@ int rpmi_script_check(struct rpm_script_load *load)
         weights += load->scripts[i].weight;
     }
     if (err == 0 && weights == 0)
-        return refuse("none has a weight", weights);
-    if (err == 0 && rpmi_script_op_classes(load) > OP_CLASSES_MOST)
-        return refuse("all together have at most 4 Mi operations", rpmi_script_op_classes(load));
+        return refuse("at least one script has a weight above 0", weights);
+    if (err == 0 && rpmi_script_op_classes(load) > OP_CLASSES_MAX)
+        return refuse("all scripts together have at most 4194304 operations",
+                      rpmi_script_op_classes(load));
     return err;
 }
 
@@ -229,18 +233,18 @@ void rpmi_script_take(struct rpmi_cluster_model *cluster)
     cluster->load.scripts = NULL;
 }
 
-uint32_t rpmi_script_looks(const struct rpm_script_load *load)
+uint32_t rpmi_script_versions(const struct rpm_script_load *load)
 {
-    uint32_t most = 0;
+    uint32_t max = 0;
 
     for (uint32_t i = 0; i < load->count; i++) {
-        uint32_t looks = 0;
+        uint32_t versions = 0;
 
         for (uint32_t k = 0; k < load->scripts[i].count; k++)
-            looks += load->scripts[i].ops[k].role != RPM_ROLE_NONE;
-        most = looks > most ? looks : most;
+            versions += load->scripts[i].ops[k].role != RPM_ROLE_NONE;
+        max = versions > max ? versions : max;
     }
-    return most;
+    return max;
 }
 
 static uint32_t widest_of(const struct rpmi_cluster_model *cluster,
@@ -248,7 +252,6 @@ static uint32_t widest_of(const struct rpmi_cluster_model *cluster,
 {
     uint32_t at[RPMI_CLUSTER_SERVERS] = { 0 };
     uint32_t widest = 0;
-
     uint32_t given = 0;
 
     for (uint32_t i = 0; i < script->count; i++) {

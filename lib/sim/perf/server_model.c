@@ -5,7 +5,7 @@
  *
  * Invariant: only dispatch() calls upwards. A part calls parts below it; from the bottom: clock,
  * totals and loads, modules, memory, root complex (inbound.c), NIC, cores, client machines,
- * clients, transactions. What a part has for one above it is an event.
+ * clients, transactions. A part reaches a part above it by an event.
  *
  * Tests: tests/unit/sim/perf/server_model_test.cpp
  */
@@ -16,7 +16,7 @@
 #include "sim/perf/cluster_model.h"
 
 #define WARM_UP_BYTES (512u << 10) /* more than the modules' buffers hold */
-#define WARM_UP_BUFFERS 4u         /* of a NIC, filled */
+#define WARM_UP_BUFFERS 4u         /* fillings of a NIC's buffer */
 
 static void dispatch(struct rpmi_server_model *server, const struct rpmi_event *event);
 
@@ -68,7 +68,7 @@ static int reserve(struct rpmi_server_model *server, uint64_t clients)
     return rpmi_queue_reserve(&server->queue, (uint32_t)events);
 }
 
-/* A NIC allocates in some of the ways only. */
+/* Writes of a NIC allocate in ddio_ways only, stores of a core in all ways. */
 static int open_cache(struct rpmi_server_model *server)
 {
     const struct rpmi_params *params = server->params;
@@ -78,8 +78,7 @@ static int open_cache(struct rpmi_server_model *server)
                          nic ? params->ddio_ways : params->llc_ways, params->llc_victims);
 }
 
-/* Operations until every queue on the path is as full as it will be; the NIC's buffer is the
- * largest. */
+/* The number of operations that fill every queue on the path; the NIC's buffer is the largest. */
 static uint64_t warm_up(const struct rpmi_params *params, const struct rpm_load *load)
 {
     uint64_t written = rpmi_load_written(load);
@@ -92,7 +91,8 @@ static uint64_t warm_up(const struct rpmi_params *params, const struct rpm_load 
     return ops > load->ops / 4 ? ops : load->ops / 4;
 }
 
-/* Large and hardly touched: aligned so that the system provides zeroed pages. */
+/* Large and mostly unused: not aligned by the allocator, so that the system provides zeroed
+ * pages. */
 static struct rpmi_server_model *new_server(const struct rpmi_params *params,
                                             const struct rpm_load *load)
 {
@@ -109,7 +109,7 @@ static struct rpmi_server_model *new_server(const struct rpmi_params *params,
     return server;
 }
 
-static int furnish(struct rpmi_server_model *server, uint64_t clients)
+static int open_parts(struct rpmi_server_model *server, uint64_t clients)
 {
     int err = reserve(server, clients);
 
@@ -152,7 +152,7 @@ int rpmi_server_open(const struct rpmi_params *params, bool ddio, const struct r
     err = rpmi_load_check(params, &server->load);
     if (err == 0) {
         clients = load->by == RPM_BY_CORE ? 0 : (uint64_t)server->load.threads * server->load.depth;
-        err = furnish(server, clients);
+        err = open_parts(server, clients);
     }
     if (err != 0) {
         rpmi_server_close(&server);
@@ -163,7 +163,7 @@ int rpmi_server_open(const struct rpmi_params *params, bool ddio, const struct r
         server->slot[i].op_class = &server->op_class;
         server->slot[i].op_classes = 1;
     }
-    rpmi_load_places(server);
+    rpmi_load_count_starts(server);
     server->warm_up = warm_up(params, &server->load);
     *out = server;
     return 0;
@@ -180,7 +180,7 @@ int rpmi_server_open_server(const struct rpmi_params *params, const struct rpm_l
     if (server == NULL)
         return RPM_E_NOMEM;
     server->cluster = cluster;
-    err = furnish(server, slots);
+    err = open_parts(server, slots);
     if (err != 0) {
         rpmi_server_close(&server);
         return err;
@@ -211,7 +211,7 @@ void rpmi_server_close(struct rpmi_server_model **out)
     *out = NULL;
 }
 
-/* A line was read: hands it to the part that asked for it. */
+/* A line was read: hand it to the part that requested it. */
 static void data(struct rpmi_server_model *server, const struct rpmi_event *event)
 {
     uint32_t index = RPMI_OWNER_INDEX(event->gen);
@@ -277,8 +277,8 @@ static void accepted(struct rpmi_server_model *server, uint32_t owner)
     }
 }
 
-/* Events that are never queued, see rpmi_server_tell(), and those of the memory. */
-static void dispatch_nearby(struct rpmi_server_model *server, const struct rpmi_event *event)
+/* Events that are never queued, see rpmi_server_dispatch(), and those of the memory. */
+static void dispatch_at_once(struct rpmi_server_model *server, const struct rpmi_event *event)
 {
     switch (event->kind) {
     case RPMI_COST_EV_ACCEPTED:
@@ -350,7 +350,7 @@ static void dispatch(struct rpmi_server_model *server, const struct rpmi_event *
         done(server, slot);
         return;
     default:
-        dispatch_nearby(server, event);
+        dispatch_at_once(server, event);
     }
 }
 

@@ -26,18 +26,19 @@
 
 #define RPMI_SERVER_MODULES 8u
 #define RPMI_SERVER_CORES 64u
-#define RPMI_FETCH_LINES 64u     /* that one read of a NIC asks for at a time */
-#define RPMI_SERVER_UNITS 64u    /* for atomics, of a NIC */
-#define RPMI_SERVER_SLOTS 65536u /* operations of clients under way */
+#define RPMI_FETCH_LINES 64u     /* lines that one read of a NIC requests at a time */
+#define RPMI_SERVER_UNITS 64u    /* atomics that a NIC carries out at a time */
+#define RPMI_SERVER_SLOTS 65536u /* outstanding operations of all clients */
 
-/* The part that waits for a line, in the top bits of an owner word; the rest is its own number. */
+/* The owner of a line: the part that waits for it. The top bits of an owner word hold the kind, the
+ * others the number of that part or operation. */
 enum rpmi_cost_owner {
     RPMI_OWNER_NONE = 0,
-    RPMI_OWNER_CORE = 1,    /* a core's line: core */
-    RPMI_OWNER_INBOUND = 2, /* the root complex: index in its queue */
-    RPMI_OWNER_VICTIM = 3,  /* an evicted line: the waiter for its room in the cache */
-    RPMI_OWNER_FETCH = 4,   /* a NIC's read of memory: operation */
-    RPMI_OWNER_FILL = 5     /* a core's read for ownership: core */
+    RPMI_OWNER_CORE = 1,    /* a core, for its line; number: core */
+    RPMI_OWNER_INBOUND = 2, /* the root complex; number: index in its queue */
+    RPMI_OWNER_VICTIM = 3,  /* a core, for the write of an evicted line; number: core */
+    RPMI_OWNER_FETCH = 4,   /* a NIC, for its read of memory; number: slot */
+    RPMI_OWNER_FILL = 5     /* a core, for its read for ownership; number: core */
 };
 
 #define RPMI_OWNER(kind, index) ((uint32_t)(kind) << 28 | (uint32_t)(index))
@@ -52,15 +53,15 @@ enum rpmi_cost_event {
     RPMI_COST_EV_DATA = 5,     /* a line that was read is back; gen: owner */
     RPMI_COST_EV_CORE = 6,     /* a core executes its next access */
     RPMI_COST_EV_POST = 7,     /* a client's thread posts an operation */
-    RPMI_COST_EV_MESSAGE = 8,  /* a message is through the server's NIC */
-    RPMI_COST_EV_INBOUND = 9,  /* its payload is at the root complex */
+    RPMI_COST_EV_MESSAGE = 8,  /* the server's NIC has received a message */
+    RPMI_COST_EV_INBOUND = 9,  /* a transaction of the NIC reaches the root complex; arg: tlp */
     RPMI_COST_EV_FETCHED = 10, /* bytes that a NIC read have arrived in the NIC */
     RPMI_COST_EV_DONE = 11,    /* a client's thread polls an operation's completion */
     RPMI_COST_EV_UNIT = 12,    /* a unit for atomics is free */
     RPMI_COST_EV_ARRIVE = 13,  /* a client's message is at the server's port */
     RPMI_COST_EV_LEAVE = 14,   /* a message is at its client machine's port; with scripts */
     RPMI_COST_EV_SEND = 15,    /* a thread reaches a shared doorbell; with scripts */
-    /* Never in the queue: handled at once, see rpmi_server_tell(). */
+    /* Never in the queue: rpmi_server_dispatch() handles them at once. */
     RPMI_COST_EV_ACCEPTED = 16, /* a controller accepted a line; gen: owner */
     RPMI_COST_EV_REQUEST = 17,  /* a read request is the oldest in the root complex; arg: slot */
     RPMI_COST_EV_LEFT = 18,     /* a transaction left the root complex; arg: its bytes */
@@ -70,27 +71,27 @@ enum rpmi_cost_event {
 struct rpmi_core {
     uint64_t begin; /* bytes of the operation */
     uint64_t end;
-    uint64_t line;      /* next line of it */
-    uint64_t lines;     /* left of it */
+    uint64_t line;      /* next line to issue */
+    uint64_t lines;     /* lines left to issue */
     uint64_t start_ps;  /* of the operation */
-    uint64_t first_ps;  /* since the last fence */
-    uint64_t next_ps;   /* no line earlier than that */
-    uint64_t unfenced;  /* bytes */
+    uint64_t first_ps;  /* start of the first operation since the last fence */
+    uint64_t next_ps;   /* earliest time of the next line */
+    uint64_t unfenced;  /* bytes since the last fence */
     uint32_t under_way; /* lines that a fence waits for */
-    uint32_t fills;     /* reads for ownership */
-    uint32_t slot;      /* that it serves, for calls */
+    uint32_t fills;     /* outstanding reads for ownership */
+    uint32_t slot;      /* the call that it serves */
     const struct rpmi_op_class *op_class;
-    uint32_t op_classes; /* of the call, that follow it */
-    uint16_t module;     /* that it may write to, with writers_max */
+    uint32_t op_classes; /* parts of the call that follow this one */
+    uint16_t module;     /* the module that it may write to, with writers_max */
     bool writes;
-    bool wrote; /* something of the call was or is a write */
+    bool wrote; /* a part of the call was or is a write */
     bool over;  /* the operation has ended; the next event begins another */
     bool idle;  /* waits for a call, or for a place at a module */
     bool armed; /* an event is pending */
     bool holds; /* one of the writers_max places at that module */
 };
 
-/* A class of operations that are all alike. */
+/* A class of operations with equal parameters. */
 struct rpmi_op_class {
     uint32_t by;           /* enum rpm_load_by */
     uint32_t op;           /* enum rpm_load_op */
@@ -99,25 +100,25 @@ struct rpmi_op_class {
     uint32_t memory;       /* enum rpm_load_memory */
     uint32_t flush_memory; /* the same */
     uint32_t pattern;      /* enum rpm_load_pattern */
-    uint32_t word;         /* scripts: that others touch too; 0: none */
+    uint32_t word;         /* scripts: the shared word that it accesses; 0: none */
     uint64_t bytes;
     uint64_t written; /* bytes of a write with its padding */
-    uint64_t align;   /* scripts: where one may begin */
+    uint64_t align;   /* scripts: operations begin at multiples of this */
 };
 
 /* One operation of a client. */
 struct rpmi_slot_op {
-    const struct rpmi_op_class *op_class; /* of a call: those of its parts */
+    const struct rpmi_op_class *op_class; /* of a call: the first of its parts */
     uint32_t op_classes;
-    uint32_t coroutine; /* scripts: whose it is */
+    uint32_t coroutine; /* scripts: the coroutine that posted it */
     uint64_t start_ps;
     uint64_t address;
     uint32_t thread;
-    uint64_t line; /* of a read: next to ask for */
+    uint64_t line; /* of a read: next line to request */
     uint64_t end;
-    uint32_t lines; /* of it still to come back */
+    uint32_t lines; /* lines requested that have not arrived */
     bool write;
-    bool rings;    /* scripts: its post rings the doorbell, also for later ones of its phase */
+    bool rings;    /* scripts: its post rings the doorbell, for all of its phase at that server */
     bool flushing; /* the write is acknowledged, its READ is under way */
 };
 
@@ -129,13 +130,14 @@ struct rpmi_inbound {
     uint32_t reads;  /* lines to be read before this may be written */
     uint32_t placed; /* lines placed so far */
     bool dram;
-    bool call; /* a core serves it when it is placed */
+    bool call; /* the last transaction of a call: a core serves the call when it is placed */
 };
 
 struct rpmi_cluster_model; /* see cluster_model.h */
 
 enum rpmi_message { RPMI_MESSAGE_WRITE = 0, RPMI_MESSAGE_READ = 1, RPMI_MESSAGE_CALL = 2 };
 
+/* A resource that serves one request at a time, in order of arrival. */
 struct rpmi_wire {
     uint64_t free_ps;
 };
@@ -154,12 +156,12 @@ struct rpmi_fetches {
     struct rpmi_fifo waiting;
 };
 
-/* Where operations of a load may begin. */
-struct rpmi_places {
-    uint64_t area_bytes; /* of each thread, for sequential ones */
-    uint64_t of_area;    /* places to begin in it */
-    uint64_t of_region;
-    uint64_t of_chunk; /* of the interleaving, for loads that stay on one module */
+/* At how many addresses operations of a load may start. */
+struct rpmi_load_starts {
+    uint64_t area_bytes; /* of each thread, for sequential loads */
+    uint64_t in_area;    /* starts in the area of a thread */
+    uint64_t in_region;
+    uint64_t in_chunk; /* of the interleaving, for loads on a single module */
 };
 
 struct rpmi_server_model {
@@ -183,22 +185,23 @@ struct rpmi_server_model {
 
     struct rpmi_slot_op *slot;
     uint32_t slots;
-    struct rpmi_places places;
-    uint64_t *position; /* of each thread or core, in operations */
+    struct rpmi_load_starts starts;
+    uint64_t *position; /* number of the next operation of each thread or core in its area */
     struct rpmi_wire *thread;
     struct rpmi_wire nic_in, wire_in, wire_out, pcie_in, pcie_out;
     struct rpmi_wire link_there, link_back; /* between the sockets */
     struct rpmi_inbound *inbound;           /* a ring */
-    struct rpmi_inbound *tlp;               /* as many, on their way there */
+    struct rpmi_inbound *tlp;               /* transactions on their way to the root complex */
     uint64_t tlps;
     uint32_t inbound_room, inbound_head, inbound_count;
     uint32_t inbound_started; /* entries whose reads were sent */
-    uint32_t inbound_ahead;   /* their lines */
+    uint32_t inbound_ahead;   /* lines of these entries */
     bool inbound_busy;        /* the head waits for a line to be accepted */
-    uint64_t inbound_bytes;   /* in the NIC's buffer: there, or on their way */
-    struct rpmi_fifo backlog; /* messages that wait for room there: slot << 2 | message */
+    uint64_t inbound_bytes;   /* of the NIC's buffer, occupied up to the root complex */
+    struct rpmi_fifo
+        backlog; /* messages that wait for room in the NIC's buffer: slot << 2 | message */
     struct rpmi_fetches reads, atomics;
-    uint32_t atomic_word[RPMI_SERVER_UNITS]; /* of those under way */
+    uint32_t atomic_word[RPMI_SERVER_UNITS]; /* words of the outstanding atomics */
     struct rpmi_fifo calls;                  /* slots that wait for a core */
 
     uint64_t warm_up; /* operations that are not measured */
@@ -213,15 +216,15 @@ struct rpmi_server_model {
 int rpmi_server_open(const struct rpmi_params *params, bool ddio, const struct rpm_load *load,
                      struct rpmi_server_model **server);
 
-/* One server of @cluster with at most @slots operations of clients under way. Of @load, only what
- * describes the server and the largest write are used. */
+/* One server of @cluster with at most @slots outstanding operations of clients. Only the fields of
+ * @load that describe the server and the largest write are used. */
 int rpmi_server_open_server(const struct rpmi_params *params, const struct rpm_load *load,
                             uint32_t slots, struct rpmi_cluster_model *cluster,
                             struct rpmi_server_model **server);
 void rpmi_server_close(struct rpmi_server_model **server);
 void rpmi_server_run(struct rpmi_server_model *server, struct rpm_cost *cost);
 
-/* A run, event by event: starts it; handles the next event. False: no event is left. */
+/* A run, event by event: start it; process the next event. False: no event is left. */
 void rpmi_server_start(struct rpmi_server_model *server);
 bool rpmi_server_step(struct rpmi_server_model *server);
 /* totals.c */
@@ -232,18 +235,18 @@ void rpmi_server_latencies(uint64_t *latency_ps, struct rpm_cost *cost);
 /* An operation has ended. */
 void rpmi_server_finish(struct rpmi_server_model *server, uint64_t start_ps, uint64_t end_ps);
 
-/* clock.c: an event for later; and one that is handled before this returns. */
+/* clock.c: queue an event for @at_ps; and handle one before the function returns. */
 void rpmi_server_at(struct rpmi_server_model *server, uint64_t at_ps, enum rpmi_cost_event kind,
                     uint32_t who, uint32_t owner, uint64_t arg);
-void rpmi_server_tell(struct rpmi_server_model *server, enum rpmi_cost_event kind, uint32_t owner,
-                      uint64_t arg);
+void rpmi_server_dispatch(struct rpmi_server_model *server, enum rpmi_cost_event kind,
+                          uint32_t owner, uint64_t arg);
 
 /* load.c */
-void rpmi_load_places(struct rpmi_server_model *server);
+void rpmi_load_count_starts(struct rpmi_server_model *server);
 
 /* Where the next operation of a thread starts, in bytes. */
 uint64_t rpmi_load_address(struct rpmi_server_model *server, uint32_t thread);
-/* Draws the threads' positions and fills the caches as a long run leaves them. */
+/* Draw the threads' positions, and fill the caches as a long run leaves them. */
 void rpmi_load_start(struct rpmi_server_model *server);
 bool rpmi_load_writes(
     struct rpmi_server_model *server); /* draws whether the next operation writes */
@@ -253,8 +256,8 @@ uint64_t rpmi_load_call_bytes(const struct rpmi_slot_op *op);
 uint64_t rpmi_load_answer_bytes(const struct rpmi_slot_op *op);
 int rpmi_load_check(const struct rpmi_params *params, struct rpm_load *load);
 
-/* A resource that serves in order of arrival: when a request that arrives at @now_ps and keeps it
- * busy for @busy_ps leaves it. */
+/* The time at which a request leaves that arrives at @now_ps and keeps the resource busy for
+ * @busy_ps. */
 static inline uint64_t rpmi_wire_pass(struct rpmi_wire *wire, uint64_t now_ps, uint64_t busy_ps)
 {
     wire->free_ps = (wire->free_ps > now_ps ? wire->free_ps : now_ps) + busy_ps;
@@ -278,27 +281,28 @@ static inline uint32_t rpmi_fifo_pop(struct rpmi_fifo *fifo)
     return word;
 }
 
-/* Is the line at most in part within these bytes? */
+/* Do these bytes leave a part of the line out? */
 static inline bool rpmi_line_is_partial(uint64_t line, uint64_t begin, uint64_t end)
 {
     return line * RPMI_LINE_BYTES < begin || (line + 1) * RPMI_LINE_BYTES > end;
 }
 
-/* Picoseconds for some bytes; a rate is bytes per microsecond. */
+/* Picoseconds that @bytes take at @rate bytes per microsecond. */
 static inline uint64_t rpmi_rate_ps(uint64_t bytes, uint64_t rate)
 {
     return bytes * 1000000u / rate;
 }
 
-/* How long a NIC takes to read what it is to send from memory, unless that came with the doorbell.
- */
+/* The time a NIC takes to read the payload that it sends from memory; 0 if the payload came with
+ * the doorbell. */
 static inline uint64_t rpmi_payload_ps(const struct rpmi_params *params, bool chain, uint64_t bytes)
 {
     return chain || bytes > params->nic_inline ? params->pcie_read + params->llc_latency : 0;
 }
 
 /* memory.c: lines on their way to and from the memory modules. */
-#define RPMI_LINE_REMOTE ((uint64_t)1 << 40) /* beside a line's number */
+#define RPMI_LINE_REMOTE                                                                           \
+    ((uint64_t)1 << 40) /* flag beside a line's number: written or read from the remote socket */
 #define RPMI_LINE_NUMBER(arg) ((uint32_t)(arg))
 
 struct rpmi_module *rpmi_server_memory_module(struct rpmi_server_model *server, bool dram,
@@ -308,13 +312,13 @@ void rpmi_server_memory_write(struct rpmi_server_model *server, bool dram, uint6
 void rpmi_server_memory_read(struct rpmi_server_model *server, bool dram, uint64_t line,
                              uint32_t owner, uint64_t in_ps);
 
-/* The latency of the link between the sockets; 0 where the load stays on one. */
+/* The latency of the link between the sockets, one way; 0 if the load runs on the local socket. */
 uint64_t rpmi_server_memory_hop_ps(const struct rpmi_server_model *server);
 
 /* core.c */
 void rpmi_server_core_start(struct rpmi_server_model *server);
 void rpmi_server_core_event(struct rpmi_server_model *server, uint32_t core);
-/* One of the core's lines is done. */
+/* One of the core's lines was read, or accepted by a controller. */
 void rpmi_server_core_line(struct rpmi_server_model *server, uint32_t core);
 void rpmi_server_core_filled(struct rpmi_server_model *server, uint32_t core, uint64_t line);
 void rpmi_server_core_evicted(struct rpmi_server_model *server, uint32_t core);
@@ -332,7 +336,7 @@ void rpmi_server_nic_message(struct rpmi_server_model *server, uint32_t slot,
 void rpmi_server_nic_inbound(struct rpmi_server_model *server, uint64_t tlp);
 /* A transaction of @bytes left the root complex: its room in the NIC's buffer is free. */
 void rpmi_server_nic_left(struct rpmi_server_model *server, uint64_t bytes);
-/* A read request is the oldest one in the root complex: asks for its lines. */
+/* A read request is the oldest one in the root complex: request its lines. */
 void rpmi_server_nic_fetch(struct rpmi_server_model *server, uint32_t slot);
 void rpmi_server_nic_data(struct rpmi_server_model *server, uint32_t slot); /* one line arrived */
 /* All lines of a read are in the NIC. */
@@ -353,9 +357,9 @@ void rpmi_server_client_arrive(struct rpmi_server_model *server, uint32_t slot,
                                enum rpmi_message message);
 /* A thread polls a completion. True: the slot's operation has ended. */
 bool rpmi_server_client_done(struct rpmi_server_model *server, uint32_t slot);
-/* Sends the slot's messages, with scripts when its thread has its turn at the doorbell. */
+/* Send the slot's messages; with scripts, when its thread has the doorbell. */
 void rpmi_server_client_send(struct rpmi_server_model *server, uint32_t slot);
-/* The slot's thread comes to the doorbell. */
+/* The slot's thread reaches the doorbell. */
 void rpmi_server_client_ring(struct rpmi_server_model *server, uint32_t slot);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * totals.c: what a run took: the counters of the memory modules, and the latencies of operations.
+ * totals.c: the cost of a run: counters of the memory modules, and latencies of operations.
  *
  * Tests: tests/unit/sim/perf/totals_test.cpp
  */

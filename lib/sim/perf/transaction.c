@@ -17,8 +17,8 @@ static bool same_call(const struct rpmi_cluster_model *cluster, uint32_t a, uint
            cluster->step[a].server == cluster->step[b].server;
 }
 
-/* Posts one message: an operation, or all those of a call. Returns how many. The first message of a
- * phase to a server rings the doorbell for all. */
+/* Post one message: an operation, or all parts of a call. Returns the number of operations. The
+ * first message of a phase to a server rings the doorbell for all of them. */
 static uint32_t post(struct rpmi_cluster_model *cluster, uint32_t coroutine, uint32_t first,
                      uint32_t end, uint64_t *rung)
 {
@@ -42,7 +42,7 @@ static uint32_t post(struct rpmi_cluster_model *cluster, uint32_t coroutine, uin
     }
     op->address =
         rpmi_script_address(cluster, rpmi_cluster_thread(cluster, coroutine), index, op->op_class);
-    server->now_ps = cluster->now_ps; /* no event of this server is due before */
+    server->now_ps = cluster->now_ps; /* no event of this server is due earlier */
     op->start_ps = cluster->now_ps;
     rpmi_server_client_send(server, slot);
     cluster->requests += op->write && op->op_class->by == RPM_BY_NIC &&
@@ -81,7 +81,7 @@ static void post_phase(struct rpmi_cluster_model *cluster, uint32_t coroutine)
         its->next += post(cluster, coroutine, its->next, end, &rung);
 }
 
-/* Do the messages of the coroutine's next phase fit its thread's outstanding_max? */
+/* Do the messages of the coroutine's next phase fit into its thread's outstanding_max? */
 static bool has_room(const struct rpmi_cluster_model *cluster, uint32_t coroutine)
 {
     const struct rpmi_coroutine *its = &cluster->coroutine[coroutine];
@@ -107,8 +107,8 @@ static void post_or_wait(struct rpmi_cluster_model *cluster, uint32_t coroutine)
     thread->last = coroutine + 1;
 }
 
-/* Some of the thread's messages have ended: posts for its waiting coroutines, in their order. */
-static void let_in(struct rpmi_cluster_model *cluster, struct rpmi_thread *thread)
+/* Some of the thread's messages have ended: post for its waiting coroutines, in their order. */
+static void post_waiting(struct rpmi_cluster_model *cluster, struct rpmi_thread *thread)
 {
     while (thread->first != 0 && has_room(cluster, thread->first - 1)) {
         uint32_t coroutine = thread->first - 1;
@@ -118,13 +118,13 @@ static void let_in(struct rpmi_cluster_model *cluster, struct rpmi_thread *threa
     }
 }
 
-/* Releases all words that the coroutine holds, in one phase. False: it holds none. */
-static bool give_back(struct rpmi_cluster_model *cluster, uint32_t coroutine)
+/* Release all words that the coroutine holds, in one phase. False: it holds none. */
+static bool release_words(struct rpmi_cluster_model *cluster, uint32_t coroutine)
 {
     struct rpmi_coroutine *its = &cluster->coroutine[coroutine];
     uint64_t rung = 0;
 
-    its->giving = true;
+    its->releasing = true;
     for (uint32_t i = cluster->script[its->script].first; i < script_end(cluster, its); i++)
         if (rpmi_cluster_holds(cluster, coroutine, i))
             (void)post(cluster, coroutine, i, i + 1, &rung);
@@ -136,8 +136,8 @@ void rpmi_cluster_begin(struct rpmi_cluster_model *cluster, uint32_t coroutine)
     struct rpmi_coroutine *its = &cluster->coroutine[coroutine];
     uint64_t free_ps = cluster->thread[rpmi_cluster_thread(cluster, coroutine)].time.free_ps;
 
-    if (its->again) {
-        its->again = false;
+    if (its->retries) {
+        its->retries = false;
         post_or_wait(cluster, coroutine);
         return;
     }
@@ -145,28 +145,28 @@ void rpmi_cluster_begin(struct rpmi_cluster_model *cluster, uint32_t coroutine)
     its->script = rpmi_script_draw(cluster);
     its->next = cluster->script[its->script].first;
     its->failures = 0;
-    its->looks = 0;
+    its->versions = 0;
     post_or_wait(cluster, coroutine);
 }
 
-/* Runs the coroutine's script again from its first phase, after a backoff. */
-static void begin_anew(struct rpmi_cluster_model *cluster, uint32_t coroutine)
+/* Run the coroutine's script again from its first phase, after a backoff. */
+static void run_again(struct rpmi_cluster_model *cluster, uint32_t coroutine)
 {
     struct rpmi_coroutine *its = &cluster->coroutine[coroutine];
     struct rpmi_server_model *server = cluster->server[0];
     uint64_t free_ps = cluster->thread[rpmi_cluster_thread(cluster, coroutine)].time.free_ps;
-    uint64_t rest_ps = rpmi_cluster_rest(cluster, coroutine);
+    uint64_t backoff_ps = rpmi_cluster_backoff_ps(cluster, coroutine);
 
     cluster->failures++;
-    cluster->in_vain++;
+    cluster->failures_in_row++;
     its->failures++;
     its->failed = false;
-    its->giving = false;
-    its->again = true;
-    its->looks = 0;
+    its->releasing = false;
+    its->retries = true;
+    its->versions = 0;
     its->next = cluster->script[its->script].first;
     server->now_ps = cluster->now_ps; /* as in post() */
-    rpmi_server_at(server, free_ps + rest_ps, RPMI_COST_EV_POST, 0, 0, coroutine);
+    rpmi_server_at(server, free_ps + backoff_ps, RPMI_COST_EV_POST, 0, 0, coroutine);
 }
 
 static void begin_counting(struct rpmi_cluster_model *cluster)
@@ -188,7 +188,7 @@ static void finish(struct rpmi_cluster_model *cluster, uint32_t coroutine)
     if (cluster->finished >= cluster->warm_up && nth < cluster->load.transactions)
         cluster->latency_ps[nth] = end_ps - its->start_ps;
     cluster->finished++;
-    cluster->in_vain = 0;
+    cluster->failures_in_row = 0;
     cluster->bytes += cluster->script[its->script].bytes;
     if (cluster->load.pause_ns == 0)
         rpmi_cluster_begin(cluster, coroutine);
@@ -210,13 +210,13 @@ void rpmi_cluster_done(struct rpmi_server_model *server, uint32_t slot)
     RPM_ASSERT(its->pending > 0 && thread->under_way > 0);
     its->pending--;
     thread->under_way--;
-    let_in(cluster, thread);
+    post_waiting(cluster, thread);
     if (its->pending > 0)
         return;
     (void)rpmi_wire_pass(&thread->time, cluster->now_ps, cluster->params->client_switch);
     if (its->failed) {
-        if (its->giving || !give_back(cluster, coroutine))
-            begin_anew(cluster, coroutine);
+        if (its->releasing || !release_words(cluster, coroutine))
+            run_again(cluster, coroutine);
         return;
     }
     if (its->next < script_end(cluster, its)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * words.c: conflicts of modelled transactions. A word is the lock and the version of a row: a
- * transaction fails if it finds a word held by another one, or changed since it first looked at it.
+ * transaction fails if another one holds the word, or has changed it since this one first read it.
  *
  * Invariants
  *   a word is read or changed when the server's NIC carries out the operation, not when the client
@@ -12,22 +12,22 @@
  */
 #include "sim/perf/cluster_model.h"
 
-/* The version that the transaction saw when it first looked at the word; this may be now. */
-static struct rpmi_look *look_at(struct rpmi_cluster_model *cluster, struct rpmi_coroutine *its,
-                                 uint32_t word)
+/* The version of the word at the first access of the transaction, which this one may be. */
+static struct rpmi_word_version *first_version(struct rpmi_cluster_model *cluster,
+                                               struct rpmi_coroutine *its, uint32_t word)
 {
-    struct rpmi_look *look = its->look;
+    struct rpmi_word_version *version = its->version;
 
-    for (; look < its->look + its->looks; look++)
-        if (look->word == word)
-            return look;
-    RPM_ASSERT(its->looks < cluster->looks);
-    *look = (struct rpmi_look){ .word = word, .changes = cluster->word[word].changes };
-    its->looks++;
-    return look;
+    for (; version < its->version + its->versions; version++)
+        if (version->word == word)
+            return version;
+    RPM_ASSERT(its->versions < cluster->versions);
+    *version = (struct rpmi_word_version){ .word = word, .changes = cluster->word[word].changes };
+    its->versions++;
+    return version;
 }
 
-static bool is_anothers(const struct rpmi_shared_word *word, uint32_t coroutine)
+static bool held_by_another(const struct rpmi_shared_word *word, uint32_t coroutine)
 {
     return word->holder != 0 && word->holder != coroutine + 1;
 }
@@ -47,8 +47,9 @@ void rpmi_cluster_touch(struct rpmi_server_model *server, uint32_t slot)
         word->changes += its->failed ? 0 : 1;
         return;
     }
-    if (is_anothers(word, coroutine) ||
-        (role != RPM_ROLE_TAKE && look_at(cluster, its, op_class->word)->changes != word->changes))
+    if (held_by_another(word, coroutine) ||
+        (role != RPM_ROLE_TAKE &&
+         first_version(cluster, its, op_class->word)->changes != word->changes))
         its->failed = true;
     else if (role == RPM_ROLE_TAKE)
         word->holder = coroutine + 1;
@@ -62,7 +63,7 @@ bool rpmi_cluster_holds(const struct rpmi_cluster_model *cluster, uint32_t corou
            cluster->word[cluster->op_class[step].word].holder == coroutine + 1;
 }
 
-uint64_t rpmi_cluster_rest(struct rpmi_cluster_model *cluster, uint32_t coroutine)
+uint64_t rpmi_cluster_backoff_ps(struct rpmi_cluster_model *cluster, uint32_t coroutine)
 {
     struct rpmi_coroutine *its = &cluster->coroutine[coroutine];
     uint64_t least_ns = cluster->load.backoff_ns << (its->failures < 30 ? its->failures : 30);

@@ -25,7 +25,7 @@ struct Buffer {
 
 TEST_CASE("buffer: what is taken is found until it is given back", "[unit]")
 {
-    Buffer buffer(RPMI_BUFFER_MOST);
+    Buffer buffer(RPMI_BUFFER_MAX);
     std::set<uint32_t> there;
     rpmi_rng rng;
 
@@ -39,12 +39,12 @@ TEST_CASE("buffer: what is taken is found until it is given back", "[unit]")
             REQUIRE(entry->line == line);
             rpmi_buffer_give(buffer, entry);
             there.erase(line);
-        } else if (there.size() < RPMI_BUFFER_MOST) {
+        } else if (there.size() < RPMI_BUFFER_MAX) {
             REQUIRE(rpmi_buffer_take(buffer, line)->held == 0);
             there.insert(line);
         }
         REQUIRE(static_cast<rpmi_buffer *>(buffer)->useds == there.size());
-        REQUIRE(static_cast<rpmi_buffer *>(buffer)->spares == RPMI_BUFFER_MOST - there.size());
+        REQUIRE(static_cast<rpmi_buffer *>(buffer)->spares == RPMI_BUFFER_MAX - there.size());
     }
     CHECK(there.size() > 900);
 }

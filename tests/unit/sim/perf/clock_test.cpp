@@ -34,10 +34,10 @@ TEST_CASE("clock: what a part tells of is handled at once, and is no event of it
     uint32_t queued = bench.server->queue.count;
     uint32_t under_way = bench.server->core[0].under_way;
 
-    rpmi_server_tell(bench.server, RPMI_COST_EV_ACCEPTED, RPMI_OWNER_NONE, 0); // for no part
+    rpmi_server_dispatch(bench.server, RPMI_COST_EV_ACCEPTED, RPMI_OWNER_NONE, 0); // for no part
     CHECK(bench.server->core[0].under_way == under_way);
     bench.server->core[0].idle = true; // so that it issues no other line
-    rpmi_server_tell(bench.server, RPMI_COST_EV_ACCEPTED, RPMI_OWNER(RPMI_OWNER_CORE, 0), 0);
+    rpmi_server_dispatch(bench.server, RPMI_COST_EV_ACCEPTED, RPMI_OWNER(RPMI_OWNER_CORE, 0), 0);
     CHECK(bench.server->core[0].under_way == under_way - 1);
     CHECK(bench.server->events == events);
     CHECK(bench.server->queue.count == queued);

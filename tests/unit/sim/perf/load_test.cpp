@@ -12,15 +12,16 @@ struct Refused {
     std::function<void(rpm_load &)> set;
 };
 const Refused REFUSED[] = {
-    { "no such way to carry out", [](rpm_load &l) { l.by = 3; } },
-    { "no such way to carry out", [](rpm_load &l) { l.op = 4; } },
-    { "no such way to copy (4)", [](rpm_load &l) { l.copy = 4; } },
-    { "no such way to persist, memory", [](rpm_load &l) { l.persist = 3; } },
-    { "no such way to persist, memory", [](rpm_load &l) { l.memory = 2; } },
-    { "no such way to persist, memory", [](rpm_load &l) { l.flush_memory = 2; } },
-    { "no such way to persist, memory", [](rpm_load &l) { l.pattern = 2; } },
-    { "compare-and-swap is one-sided (0)", [](rpm_load &l) { l.op = RPM_LOAD_CAS; } },
-    { "compare-and-swap is one-sided (2)",
+    { "by is 0 to 2, see enum rpm_load_by (3)", [](rpm_load &l) { l.by = 3; } },
+    { "op is 0 to 3, see enum rpm_load_op (4)", [](rpm_load &l) { l.op = 4; } },
+    { "copy is 0 to 3, see enum rpm_copy (4)", [](rpm_load &l) { l.copy = 4; } },
+    { "persist is 0 to 2, see enum rpm_load_persist (3)", [](rpm_load &l) { l.persist = 3; } },
+    { "memory is 0 or 1, see enum rpm_load_memory (2)", [](rpm_load &l) { l.memory = 2; } },
+    { "flush_memory is 0 or 1", [](rpm_load &l) { l.flush_memory = 2; } },
+    { "pattern is 0 or 1", [](rpm_load &l) { l.pattern = 2; } },
+    { "compare-and-swap is one-sided: by is RPM_BY_NIC (0)",
+      [](rpm_load &l) { l.op = RPM_LOAD_CAS; } },
+    { "compare-and-swap is one-sided: by is RPM_BY_NIC (2)",
       [](rpm_load &l) {
           l.op = RPM_LOAD_CAS;
           l.by = RPM_BY_CALL;
@@ -81,8 +82,8 @@ const Refused REFUSED[] = {
           l.threads = 2048;
           l.depth = 33;
       } },
-    { "cores are at most 64, one operation", [](rpm_load &l) { l.threads = 65; } },
-    { "cores are at most 64, one operation", [](rpm_load &l) { l.depth = 2; } },
+    { "cores are at most 64, with one operation", [](rpm_load &l) { l.threads = 65; } },
+    { "cores are at most 64, with one operation", [](rpm_load &l) { l.depth = 2; } },
     { "cores are at most 64 (65)",
       [](rpm_load &l) {
           l.by = RPM_BY_CALL;
