@@ -198,8 +198,7 @@ struct rpmi_server_model {
     uint32_t inbound_ahead;   /* lines of these entries */
     bool inbound_busy;        /* the head waits for a line to be accepted */
     uint64_t inbound_bytes;   /* of the NIC's buffer, occupied up to the root complex */
-    struct rpmi_fifo
-        backlog; /* messages that wait for room in the NIC's buffer: slot << 2 | message */
+    struct rpmi_fifo backlog; /* messages that wait for that buffer: slot << 2 | message */
     struct rpmi_fetches reads, atomics;
     uint32_t atomic_word[RPMI_SERVER_UNITS]; /* words of the outstanding atomics */
     struct rpmi_fifo calls;                  /* slots that wait for a core */
