@@ -39,8 +39,8 @@ struct rpmi_cache {
     uint32_t unit_lines; /* lines that are written back together, a power of two */
     struct rpmi_version *version;
     uint32_t versions;
-    uint32_t fresh; /* versions never used begin here */
-    uint32_t spare; /* list of versions given back: index + 1 */
+    uint32_t fresh; /* versions from here on were never used */
+    uint32_t spare; /* list of free versions: index + 1 */
     uint32_t spares;
     uint32_t *dirty; /* list of dirty lines, in no order */
     uint32_t dirty_count;
@@ -54,7 +54,8 @@ size_t rpmi_cache_bytes(uint64_t bytes);
 void rpmi_cache_open(struct rpmi_cache *cache, void *room, unsigned char *seen, uint64_t bytes,
                      uint32_t unit_lines);
 
-/* Write inside one line; it becomes dirty. May evict others when there is no room, by chance. */
+/* Write inside one line, which becomes dirty. Without room for its older content a dirty unit that
+ * is chosen at random is evicted first. */
 void rpmi_cache_write(struct rpmi_cache *cache, uint64_t offset, const void *from, uint32_t len,
                       struct rpmi_rng *rng);
 
@@ -69,10 +70,10 @@ bool rpmi_cache_write_back(struct rpmi_cache *cache, uint32_t line, uint64_t sta
 /* Write back all lines of the unit that @line is in. */
 bool rpmi_cache_write_back_unit(struct rpmi_cache *cache, uint32_t line, uint64_t stamp);
 
-/* Write back one dirty unit, by chance. False when nothing is dirty. */
+/* Write back one dirty unit, chosen at random. False: no line is dirty. */
 bool rpmi_cache_evict(struct rpmi_cache *cache, struct rpmi_rng *rng);
 
-/* A line at or after @line and below @end that is dirty; @end when there is none. */
+/* The first dirty line from @line on and below @end; @end: there is none. */
 uint32_t rpmi_cache_next_dirty(const struct rpmi_cache *cache, uint32_t line, uint32_t end);
 
 /* The number of contents that the media may hold: 1 for a clean line. */
@@ -83,7 +84,7 @@ const unsigned char *rpmi_cache_choice(const struct rpmi_cache *cache, uint32_t 
                                        uint64_t *until);
 
 /* The content of the line that was visible when @stamp was taken, or its durable content if that is
- * younger. */
+ * newer. */
 const unsigned char *rpmi_cache_as_of(const struct rpmi_cache *cache, uint32_t line,
                                       uint64_t stamp);
 

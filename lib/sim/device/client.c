@@ -15,8 +15,10 @@
 #include "base/mem.h"
 #include "sim/device/world.h"
 
-#define DEATH_SEEN_NS 200000u /* a server notices a dead client after this time; a coarse choice */
-#define DEATH_SEEN_SOON_NS 2000u /* if its kernel still reports the death: every other time */
+/* A server notices the death of a client within the first of these times, or, in half of the cases,
+ * within the second, because the client's kernel reports it. Coarse choices. */
+#define DEATH_SEEN_NS 200000u
+#define DEATH_SEEN_SOON_NS 2000u
 
 static void packets_prepare(struct rpmi_sim_client *client)
 {
@@ -53,7 +55,7 @@ static struct rpmi_sim_client *client_make(void)
     return client;
 }
 
-/* A closed client of which no packet or event is left. */
+/* A closed client without packets or events in transit. */
 static struct rpmi_sim_client *client_reuse(struct rpmi_world *world)
 {
     for (uint32_t i = 0; i < world->clients; i++) {

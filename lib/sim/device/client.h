@@ -22,8 +22,8 @@ struct rpmi_world;
 struct rpmi_machine;
 
 #define RPMI_SIM_CLIENTS_MAX 64u
-#define RPMI_SIM_PACKETS_ALL (RPMI_SIM_PACKETS + 2u) /* and two of the connection manager */
-#define RPMI_SIM_ACKS 64u /* acknowledgements in transit; a later one covers those left out */
+#define RPMI_SIM_PACKETS_ALL (RPMI_SIM_PACKETS + 2u) /* with two of the connection manager */
+#define RPMI_SIM_ACKS 64u /* acknowledgements in transit; a later one covers any that is dropped */
 
 /* An op as posted. */
 struct rpmi_sim_request {
@@ -49,18 +49,18 @@ struct rpmi_sim_slot {
     uint8_t qp;
     bool done;
     int status;
-    int answer; /* on its way back */
+    int answer; /* 1: the answer is on its way back */
     unsigned char head[RPMI_LINE_BYTES];
 };
 
 struct rpmi_requester {
     uint64_t next;    /* packet number of the next post */
     uint64_t send;    /* next to send */
-    uint64_t send_op; /* the op it is in, or the first later op to look at */
+    uint64_t send_op; /* the op of that packet, or the op from which it is searched */
     uint64_t acked;   /* all packets below arrived */
     bool timed;       /* a timer event is pending */
     bool answered;    /* the server answered since the last timer event */
-    bool probe;       /* send a probe */
+    bool probe;       /* a probe is to be sent */
     uint32_t silent;  /* timer events in a row without an answer */
 };
 
@@ -79,22 +79,22 @@ struct rpmi_sim_client {
     uint64_t kill_at; /* event after which the client machine is killed; 0: none */
     bool dialling;
     bool connected;
-    int refused; /* dialling ended with this error */
-    int lost;    /* 0, or why no op works any more */
-    uint32_t gen;
+    int refused;    /* dialling ended with this error */
+    int lost;       /* 0, or why no op works any more */
+    uint32_t gen;   /* number of the dialling: packets and events of an earlier one are ignored */
     uint32_t epoch; /* of the server that accepted */
 
     /* Known to the server. */
     bool attached;
-    uint32_t id;   /* at the service */
+    uint32_t id;   /* given by the service */
     uint64_t boot; /* of the machine that gave the id */
     struct rpmi_responder responder[RPMI_SIM_QPS];
-    unsigned char list[RPMI_STEPS_BYTES]; /* the steps received so far; at the server CPU */
+    unsigned char list[RPMI_STEPS_BYTES]; /* the list of steps received so far */
 
     /* The NIC. */
     struct rpmi_requester requester[RPMI_SIM_QPS];
     bool sending;       /* an event is pending */
-    uint32_t turn;      /* queue pair to look at first */
+    uint32_t turn;      /* queue pair that may send first */
     uint64_t wire_ns;   /* the port is busy until this time */
     uint64_t arrive_ns; /* last arrival at the server */
     uint64_t answer_ns; /* last arrival at the client */
@@ -117,8 +117,8 @@ struct rpmi_sim_client {
 int rpmi_client_open(struct rpmi_world *world, uint32_t server, uint32_t depth,
                      struct rpmi_sim_client **client);
 
-/* Ask the server for queue pairs; outstanding ops are dropped. Then process events until dialling
- * is false: connected, or refused. RPM_E_NOMEM. */
+/* Request queue pairs from the server; outstanding ops are dropped. Then process events until
+ * dialling is false: connected, or refused. RPM_E_NOMEM. */
 int rpmi_client_dial(struct rpmi_sim_client *client);
 
 /* Ops that may still be posted. */
@@ -143,23 +143,24 @@ void rpmi_client_kill(struct rpmi_sim_client *client);
 /* The user closes the link. Packets that were sent still arrive. */
 void rpmi_client_close(struct rpmi_sim_client *client);
 
-/* Events one client can have pending: each packet and its duplicate, acknowledgements, answers,
- * and one of each other kind for each queue pair, old timers included. */
+/* The largest number of pending events of one client: each packet and its duplicate,
+ * acknowledgements, answers, and one of each other kind, old timers included, for each queue
+ * pair. */
 static inline uint32_t rpmi_client_events(const struct rpmi_sim_client *client)
 {
     return 2 * RPMI_SIM_PACKETS_ALL + RPMI_SIM_ACKS + client->room + 16 * RPMI_SIM_QPS;
 }
 
-/* Event: the server's answer to dialling has come; @err is 0, or a positive errno. */
+/* Event: the server's answer to dialling arrives; @err is 0, or a positive errno. */
 bool rpmi_client_answered(struct rpmi_sim_client *client, uint32_t gen, uint64_t err);
 
-/* For the world: its end. */
+/* Free the client; the world calls this when it closes. */
 void rpmi_client_destroy(struct rpmi_sim_client *client);
 
 /* The link is lost with @why: every outstanding op ends. */
 void rpmi_client_lose(struct rpmi_sim_client *client, int why);
 
-/* packet.c: schedule the NIC to look for a packet to send, if the client can send. */
+/* packet.c: schedule the event in which the NIC sends the next packet, if the client can send. */
 void rpmi_client_kick(struct rpmi_sim_client *client);
 
 /* requester.c: events. False: the event found nothing to do. */

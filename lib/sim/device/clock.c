@@ -49,7 +49,7 @@ static void rearm(struct rpmi_world *world)
     }
 }
 
-/* Carry out an armed cut or death whose event has come: dispatched, but neither queued nor
+/* Carry out the armed cuts and deaths that are due. They are dispatched, but neither queued nor
  * counted. */
 static void fire(struct rpmi_world *world)
 {

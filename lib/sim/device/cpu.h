@@ -3,8 +3,9 @@
  * cpu.h: the core of a server machine that serves messages, and memory as it sees it. Each store,
  * write-back and fence is its own event: between two, the power may be cut and the NIC may write.
  *
- * The core runs real code (the service) and lets the world move on from inside it; that nests once
- * for each machine and no deeper. After a cut what the code still stores has no effect.
+ * The core runs real code, the service. While that code accesses memory, the world processes other
+ * events; this nests once for each machine and no deeper. After a power cut the stores of that code
+ * have no effect.
  *
  * Tests: tests/unit/sim/device/cpu_test.cpp
  */
@@ -32,15 +33,17 @@ struct rpmi_sim_cpu {
     unsigned char answer[RPMI_STEPS_BYTES]; /* to the list that is being carried out */
     struct rpmi_step steps[RPMI_STEPS_MAX];
 
-    /* For tests, NULL otherwise: between two steps of this core, what users' code on other machines
-     * does meanwhile. It may not wait for this core for long: that one waits for it to return. */
+    /* For tests, NULL otherwise: called between two accesses of this core, to run users' code on
+     * other machines. It must not wait for an answer of this core, which continues after it
+     * returns. */
     void (*meanwhile)(void *context);
     void *context;
 };
 
 struct rpmi_machine;
 
-/* For code that runs on this core between the two: messages wait, time passes inside. */
+/* Code that runs on this core is between these two calls: messages wait, and its accesses take
+ * time. */
 void rpmi_cpu_enter(struct rpmi_machine *machine);
 void rpmi_cpu_leave(struct rpmi_machine *machine);
 
@@ -49,7 +52,7 @@ void rpmi_cpu_load(struct rpmi_machine *machine, enum rpmi_sim_place place, uint
 void rpmi_cpu_store(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
                     const void *from, uint64_t len);
 
-/* Write back what was visible of the range, and fence. 0, or RPM_E_IO: the power went. */
+/* Write back what was visible of the range, and fence. 0, or RPM_E_IO: the power was cut. */
 int rpmi_cpu_persist(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
                      uint64_t len);
 uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,

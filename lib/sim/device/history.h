@@ -16,7 +16,7 @@
 #define RPMI_HISTORY_KEPT 64u /* events; a power of two */
 
 struct rpmi_history {
-    uint64_t print;
+    uint64_t print; /* the fingerprint */
     uint64_t count;
     struct rpmi_event last[RPMI_HISTORY_KEPT];
 };

@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "sim/device/world.h"
 
-#define EVICT_ONE_IN 8u /* dirty lines that are evicted soon; a coarse choice */
+#define EVICT_ONE_IN 8u /* one of so many dirty lines is evicted soon; a coarse choice */
 
 void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_sim_place place,
                        const struct rpmi_piece *piece, enum rpmi_writer writer)

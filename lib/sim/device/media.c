@@ -19,20 +19,21 @@
 int rpmi_sim_media_open(struct rpmi_sim_media *media, const struct rpmi_preset *preset,
                         uint64_t pool_bytes, uint64_t dram_bytes)
 {
-    size_t books = rpmi_cache_bytes(pool_bytes);
+    size_t cache_bytes = rpmi_cache_bytes(pool_bytes);
     unsigned char *base;
 
-    RPM_ASSERT(books % RPMI_LINE_BYTES == 0);
+    RPM_ASSERT(cache_bytes % RPMI_LINE_BYTES == 0);
     RPM_ASSERT(pool_bytes % RPMI_PAGE_BYTES == 0 && dram_bytes % RPMI_LINE_BYTES == 0);
     memset(media, 0, sizeof(*media));
     /* Not aligned by the allocator, so that the system provides a large pool zeroed and
      * untouched. */
-    media->room = rpmi_alloc(RPMI_LINE_BYTES + books + pool_bytes + dram_bytes, sizeof(uint64_t));
+    media->room =
+        rpmi_alloc(RPMI_LINE_BYTES + cache_bytes + pool_bytes + dram_bytes, sizeof(uint64_t));
     if (media->room == NULL)
         return RPM_E_NOMEM;
     base = media->room + (RPMI_LINE_BYTES - (uintptr_t)media->room % RPMI_LINE_BYTES);
     media->preset = preset;
-    media->pool = base + books;
+    media->pool = base + cache_bytes;
     media->pool_bytes = pool_bytes;
     media->dram = media->pool + pool_bytes;
     media->dram_bytes = dram_bytes;

@@ -30,7 +30,7 @@ struct rpmi_sim_address {
     uint64_t offset;
 };
 
-/* Bytes for one line. */
+/* The part of a write that falls into one line. */
 struct rpmi_piece {
     uint64_t offset; /* in the place */
     const unsigned char *from;
@@ -52,7 +52,7 @@ int rpmi_sim_media_open(struct rpmi_sim_media *media, const struct rpmi_preset *
                         uint64_t pool_bytes, uint64_t dram_bytes);
 void rpmi_sim_media_close(struct rpmi_sim_media *media);
 
-/* The bytes as every reader sees them. The range was checked. */
+/* The visible bytes. The caller has checked the range. */
 const unsigned char *rpmi_sim_media_at(const struct rpmi_sim_media *media,
                                        enum rpmi_sim_place place, uint64_t offset, uint64_t len);
 

@@ -13,8 +13,8 @@
 #include "base/bytes.h"
 #include "sim/device/world.h"
 
-#define LATE_ONE_IN 16u  /* packets that are delayed; a coarse choice */
-#define STUCK_ONE_IN 64u /* messages that are delayed halfway */
+#define LATE_ONE_IN 16u  /* one of so many packets is delayed; a coarse choice */
+#define STUCK_ONE_IN 64u /* one of so many parts of a WRITE is delayed; a coarse choice */
 
 static struct rpmi_responder *responder_of(struct rpmi_sim_client *client, uint32_t qp)
 {

@@ -19,7 +19,7 @@
 #define RPMI_SIM_READS 16u /* responder resources of a queue pair: READ, FLUSH, atomic */
 
 enum rpmi_read_state {
-    RPMI_READ_ASIDE = 0,   /* waits for its turn */
+    RPMI_READ_ASIDE = 0,   /* waits until the requests before it have ended */
     RPMI_READ_PUSHING = 1, /* in the PCIe queue, behind posted writes */
     RPMI_READ_GOING = 2    /* reads or flushes lines */
 };
@@ -27,10 +27,10 @@ enum rpmi_read_state {
 struct rpmi_read {
     uint8_t kind;
     uint8_t state; /* enum rpmi_read_state */
-    uint8_t place; /* enum rpmi_sim_place, once going */
+    uint8_t place; /* enum rpmi_sim_place, set in RPMI_READ_GOING */
     uint32_t key;
     uint64_t op;
-    uint64_t offset; /* within the key's object; in the place once going */
+    uint64_t offset; /* within the key's object; in that memory once going */
     uint64_t len;
     uint64_t expect;
     uint64_t operand;

@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "sim/device/world.h"
 
-#define CHUNK_LINES 8u /* of a READ, at most, at one instant */
+#define CHUNK_LINES 8u /* lines that a READ reads in one event, at most */
 
 static struct rpmi_read *oldest(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
 {
@@ -32,7 +32,7 @@ static void again(struct rpmi_sim_client *client, uint32_t qp, uint64_t in_ns)
                     qp);
 }
 
-/* Answer the oldest; the next may start. */
+/* Answer the oldest request; the next one may start. */
 static void finish(struct rpmi_sim_client *client, uint32_t qp, int status)
 {
     struct rpmi_responder *responder = &client->responder[qp];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packet.c: the packets of a client, taken from its stock and given back when the last reference is
- * dropped. A client that waits for a packet then continues to send.
+ * packet.c: the packets of a client, taken from its free list and given back when the last
+ * reference is dropped. A client that waits for a free packet then continues to send.
  *
- * Invariant: packets in use and in the stock add up to RPMI_SIM_PACKETS.
+ * Invariant: packets in use and in the free list add up to RPMI_SIM_PACKETS.
  *
  * Tests: tests/unit/sim/device/packet_test.cpp
  */

@@ -52,7 +52,7 @@ enum rpmi_sim_flag {
 struct rpmi_sim_client;
 
 struct rpmi_packet {
-    struct rpmi_packet *next; /* in the one list it is in */
+    struct rpmi_packet *next; /* in its list; a packet is in one list at most */
     struct rpmi_sim_client *client;
     uint32_t gen; /* dialling of the client that sent it */
     uint8_t refs;
@@ -62,11 +62,11 @@ struct rpmi_packet {
     bool last;   /* of its op */
     bool listed; /* connection manager's packets: waiting at the server CPU */
     uint32_t key;
-    uint32_t bytes; /* of payload here */
+    uint32_t bytes; /* of the payload in data */
     uint64_t psn;
     uint64_t op;        /* number of the op at the client */
     uint64_t offset;    /* of this payload, within the key's object */
-    uint64_t op_offset; /* where the op begins */
+    uint64_t op_offset; /* of the whole op, within the key's object */
     uint64_t op_len;
     uint64_t expect;
     uint64_t operand; /* STEPS: bytes of the answer */

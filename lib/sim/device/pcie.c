@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "sim/device/world.h"
 
-#define STALL_ONE_IN 32u /* transactions that wait for credits; a coarse choice */
+#define STALL_ONE_IN 32u /* one of so many transactions waits for credits; a coarse choice */
 
 static struct rpmi_tlp *slot_of(struct rpmi_pcie *pcie, uint64_t number)
 {
@@ -113,8 +113,8 @@ bool rpmi_pcie_step(struct rpmi_machine *machine, struct rpmi_tlp *out)
     if (pcie->head == pcie->tail)
         return false;
     slot = slot_of(pcie, pcie->head);
-    if (slot->ready_ns > machine->world->now_ns) { /* the event was for a transaction dropped
-                                                      since */
+    /* The event was for a transaction that was dropped since. */
+    if (slot->ready_ns > machine->world->now_ns) {
         arm(machine, 0);
         return false;
     }

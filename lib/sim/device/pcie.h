@@ -42,7 +42,7 @@ struct rpmi_pcie {
     uint64_t tail;
     bool armed;             /* an event is pending */
     uint64_t partial_words; /* 64-byte words written in part: each costs a read of the media */
-    uint64_t lines;         /* lines landed */
+    uint64_t lines;         /* lines that have arrived in memory */
 };
 
 struct rpmi_machine;

@@ -93,14 +93,15 @@ static void arrive_streams(struct rpmi_machine *machine)
     }
 }
 
-/* The chance, in eighths, that a cut keeps new content: some cuts lose nearly all, some nearly
- * none. */
+/* The odds of one cut, in eighths, that a unit keeps its newest content: some cuts lose nearly all
+ * of it, some nearly none. */
 struct odds {
     struct rpmi_rng *rng;
     uint64_t newest_eighths;
 };
 
-/* Choose a moment between two writes of a dirty line of the unit. */
+/* Choose the moment whose content survives: mostly the newest or the oldest, sometimes one between
+ * two writes of @line. */
 static uint64_t moment(const struct rpmi_cache *cache, uint32_t line, const struct odds *odds)
 {
     uint32_t choices = rpmi_cache_choices(cache, line);

@@ -34,7 +34,7 @@ static bool held_back(struct rpmi_sim_client *client, uint64_t op, uint32_t qp)
     return false;
 }
 
-/* The op whose packet is next on this queue pair; NULL when there is none, or it has to wait. */
+/* The op of the next packet on this queue pair; NULL: there is none, or it has to wait. */
 static struct rpmi_sim_slot *next_op(struct rpmi_sim_client *client, uint32_t qp)
 {
     struct rpmi_requester *requester = &client->requester[qp];
@@ -227,7 +227,7 @@ static void acknowledge(struct rpmi_sim_client *client, uint32_t qp, uint64_t ps
     }
 }
 
-/* @arg: queue pair, then packet number. */
+/* @arg: packet number << 1 | queue pair. */
 bool rpmi_requester_ack(struct rpmi_sim_client *client, uint32_t gen, uint64_t arg, bool go_back)
 {
     uint32_t qp = arg & 1u;
@@ -248,8 +248,8 @@ bool rpmi_requester_ack(struct rpmi_sim_client *client, uint32_t gen, uint64_t a
 
 /*
  * An op was refused: it ends with @status, and every later op is lost, even if it was acknowledged
- * already; earlier ops are still answered. If the op itself has been reported, the first op not yet
- * reported gets the reason.
+ * already; earlier ops are still answered. If the op itself has been reported, the first op that
+ * has not been reported ends with @status.
  */
 static void refuse(struct rpmi_sim_client *client, uint64_t op, int status)
 {

@@ -5,8 +5,8 @@
  *
  * Invariants
  *   an answer is sent only when its request is done, and never after a power cut
- *   a reply of the service is sent only when all earlier PCIe writes have arrived in memory: so a
- *     revoked key writes nothing any more, as after a real revocation
+ *   a reply of the service is sent only when all earlier PCIe writes have arrived in memory: so
+ *     after a revocation no write with that key arrives, as on real hardware
  *   a client is detached, which frees its locks, only when none of its writes can arrive any more
  *
  * Tests: tests/unit/sim/device/cpu_test.cpp, order_test.cpp
@@ -142,7 +142,8 @@ static void flush_range(struct rpmi_machine *machine, const struct rpmi_packet *
     answer(packet, err);
 }
 
-/* Only under ADR must a payload leave the caches, and CACHED asks for stores and write-backs. */
+/* Is the payload copied with non-temporal stores? Only under ADR must it leave the caches, and
+ * CACHED selects cached stores and write-backs instead. */
 static bool is_streamed(const struct rpmi_machine *machine, const struct rpmi_packet *packet,
                         enum rpmi_sim_place place)
 {
@@ -150,7 +151,8 @@ static bool is_streamed(const struct rpmi_machine *machine, const struct rpmi_pa
            (packet->flags & RPMI_SIM_DURABLE) != 0 && (packet->flags & RPMI_SIM_CACHED) == 0;
 }
 
-/* Copy one packet's payload; after the last one the whole range is brought to its level. */
+/* Copy one packet's payload; after the last one make the whole range durable, if the op asks for
+ * it. */
 static void copy_payload(struct rpmi_machine *machine, const struct rpmi_packet *packet)
 {
     struct rpmi_sim_address address;

@@ -13,16 +13,17 @@ bool rpmi_kind_answers(uint32_t kind)
     return kind != RPMI_SIM_WRITE && kind != RPMI_SIM_PROBE;
 }
 
-static bool quiet(const struct rpmi_sim_slot *slot)
+static bool needs_no_report(const struct rpmi_sim_slot *slot)
 {
     if (!slot->done || (slot->request.flags & RPMI_SIM_SILENT) != 0)
         return slot->done;
     return slot->status == 0 && (slot->request.flags & RPMI_SIM_SIGNALED) == 0;
 }
 
-static void pass_over_quiet(struct rpmi_sim_client *client)
+static void skip_unreported(struct rpmi_sim_client *client)
 {
-    while (client->head < client->tail && quiet(&client->slot[client->head % client->room]))
+    while (client->head < client->tail &&
+           needs_no_report(&client->slot[client->head % client->room]))
         client->head++;
 }
 
@@ -30,7 +31,7 @@ bool rpmi_client_reap(struct rpmi_sim_client *client, uint64_t *id, int *status)
 {
     const struct rpmi_sim_slot *slot;
 
-    pass_over_quiet(client);
+    skip_unreported(client);
     if (client->head == client->tail)
         return false;
     slot = &client->slot[client->head % client->room];
@@ -39,13 +40,13 @@ bool rpmi_client_reap(struct rpmi_sim_client *client, uint64_t *id, int *status)
     *id = slot->request.id;
     *status = slot->status;
     client->head++;
-    pass_over_quiet(client);
+    skip_unreported(client);
     return true;
 }
 
 bool rpmi_client_ready(struct rpmi_sim_client *client)
 {
-    pass_over_quiet(client);
+    skip_unreported(client);
     if (client->head == client->tail)
         return client->lost != 0;
     return client->slot[client->head % client->room].done;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * steps.c: a list of steps on the server CPU. Each store is an event of its own: between two, the
- * power may be cut and the NIC may write.
+ * steps.c: the server CPU carries out a list of steps. Each store is an event of its own: between
+ * two stores, the power may be cut and the NIC may write.
  *
  * Invariants
- *   every step is checked before the first one is carried out; no message is served meanwhile, so
- *     that no key is revoked in the middle
+ *   every step is checked before the first one is carried out; no message is served until the last
+ *     one is done, so that no key is revoked in between
  *   a write is visible before the effect of a later atomic step, or write to DRAM, is; and durable,
  *     if the step asks for it, before the answer is sent
  *

@@ -18,6 +18,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 
+#define MEMORY_BYTES_MAX ((uint64_t)1 << 36) /* of a pool, or of a DRAM area */
+
 static bool dispatch(struct rpmi_world *world, const struct rpmi_event *event);
 
 static int opts_check(const struct rpmi_world_opts *opts)
@@ -25,13 +27,18 @@ static int opts_check(const struct rpmi_world_opts *opts)
     if (opts->servers == 0 || opts->servers > RPMI_SIM_SERVERS_MAX)
         return rpmi_fail(RPM_E_INVAL, "sim: %u servers; a world has 1 to %u", opts->servers,
                          RPMI_SIM_SERVERS_MAX);
-    if (opts->pool_bytes < RPMI_POOL_BYTES_MIN || opts->pool_bytes > (uint64_t)1 << 36 ||
+    if (opts->pool_bytes < RPMI_POOL_BYTES_MIN || opts->pool_bytes > MEMORY_BYTES_MAX ||
         opts->pool_bytes % RPMI_PAGE_BYTES != 0)
-        return rpmi_fail(RPM_E_INVAL, "sim: a pool has a multiple of %u bytes, at least %u",
-                         RPMI_PAGE_BYTES, RPMI_POOL_BYTES_MIN);
-    if (opts->dram_bytes > (uint64_t)1 << 36 || opts->dram_bytes % RPMI_LINE_BYTES != 0)
-        return rpmi_fail(RPM_E_INVAL, "sim: the DRAM area has a multiple of %u bytes",
-                         RPMI_LINE_BYTES);
+        return rpmi_fail(RPM_E_INVAL,
+                         "sim: a pool of %llu bytes; its size is a multiple of %u, %u to %llu",
+                         (unsigned long long)opts->pool_bytes, RPMI_PAGE_BYTES, RPMI_POOL_BYTES_MIN,
+                         (unsigned long long)MEMORY_BYTES_MAX);
+    if (opts->dram_bytes > MEMORY_BYTES_MAX || opts->dram_bytes % RPMI_LINE_BYTES != 0)
+        return rpmi_fail(
+            RPM_E_INVAL,
+            "sim: a DRAM area of %llu bytes; its size is a multiple of %u, at most %llu",
+            (unsigned long long)opts->dram_bytes, RPMI_LINE_BYTES,
+            (unsigned long long)MEMORY_BYTES_MAX);
     return 0;
 }
 
@@ -41,7 +48,9 @@ static int preset_read(struct rpmi_world *world)
 
     world->opts.preset = NULL; /* was borrowed */
     if (err == 0 && world->preset.domain == RPM_DOMAIN_NONE)
-        err = rpmi_fail(RPM_E_INVAL, "sim: preset %.128s: a power cut leaves nothing of its memory",
+        err = rpmi_fail(RPM_E_INVAL,
+                        "sim: preset %.128s has domain none, no persistent memory: a world needs "
+                        "one that has, such as adr",
                         world->preset.name);
     return err;
 }

@@ -25,7 +25,7 @@
 #define RPMI_SIM_EVICTIONS 32u /* pending for one machine */
 #define RPMI_SIM_MACHINE_EVENTS (RPMI_SIM_EVICTIONS + 8u)
 
-/* An access of a client. */
+/* An access that a client requests. */
 struct rpmi_sim_access {
     uint32_t key;
     uint32_t rights; /* 1 read, 2 write, 4 atomic */
@@ -33,11 +33,13 @@ struct rpmi_sim_access {
     uint64_t len;
 };
 
-/* The server's software. The world's owner provides it; the model knows no pool. */
+/* The server's software, four functions that the owner of the world provides. The model itself has
+ * no knowledge of the pool's format. */
 struct rpmi_host {
     void *context;
 
-    /* A client connects to @server, or has left. 0, or a negative errno. */
+    /* A client connects to @server; a client has disconnected or died. attach() returns 0 or a
+     * negative errno. */
     int (*attach)(void *context, uint32_t server, uint32_t *id, uint32_t *epoch);
     void (*detach)(void *context, uint32_t server, uint32_t id);
 
@@ -67,8 +69,8 @@ struct rpmi_machine {
     struct rpmi_world *world;
     uint16_t index;
     bool powered;
-    bool running;    /* a server process executes: one that serves, or starts */
-    bool serving;    /* a server process runs */
+    bool running;    /* a server process exists: it starts, or it serves */
+    bool serving;    /* the server process serves clients */
     uint64_t boot;   /* counts starts of a server process */
     uint64_t cut_at; /* event after which the power is cut; 0: none armed */
     enum rpmi_cut cut;
@@ -103,15 +105,13 @@ int rpmi_world_open(const struct rpmi_world_opts *opts, struct rpmi_world **worl
 /* Safe on NULL. Every client is closed. */
 void rpmi_world_close(struct rpmi_world **world);
 
-/* clock.c.
- *
- * Make room for all events that can be pending. Setup only. RPM_E_NOMEM. */
+/* clock.c: reserve room for all events that can be pending. Setup only. RPM_E_NOMEM. */
 int rpmi_world_reserve(struct rpmi_world *world);
 
 /* Process the next event. False if none is left. */
 bool rpmi_world_step(struct rpmi_world *world);
 
-/* The same, but no event later than @at_ns. */
+/* The same, but false if the next event is later than @at_ns. */
 bool rpmi_world_step_until(struct rpmi_world *world, uint64_t at_ns);
 
 /* Process all events up to @at_ns, and advance the time to it. */
@@ -139,7 +139,7 @@ void rpmi_machine_land(struct rpmi_machine *machine, enum rpmi_sim_place place,
 /* Event: the cache writes some dirty line back. */
 bool rpmi_machine_evict(struct rpmi_machine *machine);
 
-/* May a client's op access this? Refuses clients that are not attached. */
+/* Check an access of a client's op. A client that is not attached is refused. */
 int rpmi_machine_access(struct rpmi_sim_client *client, const struct rpmi_sim_access *wanted,
                         struct rpmi_sim_address *address);
 
@@ -147,7 +147,7 @@ int rpmi_machine_access(struct rpmi_sim_client *client, const struct rpmi_sim_ac
  * payload. */
 int rpmi_packet_access(const struct rpmi_packet *packet, struct rpmi_sim_address *address);
 
-/* Rights by what an op does to memory. */
+/* The rights that an op of this kind needs, as in struct rpmi_sim_access. */
 uint32_t rpmi_kind_rights(uint32_t kind);
 
 #endif

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# embed.cmake: preset files become part of the library, as C that is written when CMake runs; a file
-# that changes makes it run again.
+# embed.cmake: makes preset files a part of the library: CMake writes them as a C file. It runs
+# again when one of them has changed.
 
-# rpm_presets(NAME...): NAME.preset of this folder, found by NAME.
+# rpm_presets(NAME...): embed NAME.preset of this folder; the library finds it by NAME.
 function(rpm_presets)
     set(texts "")
     set(rows "")

@@ -23,7 +23,7 @@ enum rpmi_param_kind {
     RPMI_PARAM_COUNT = 3
 };
 
-/* X(kind, name, noun of a count or "", least, most in base units, what it is) */
+/* X(kind, name, noun of a count or "", least, most in base units, description) */
 #define RPMI_COST_PARAMS(X)                                                                        \
     /* memory */                                                                                   \
     X(COUNT, dimms, "dimms", 1, 8, "modules that one pool is interleaved over")                    \

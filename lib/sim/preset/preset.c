@@ -51,8 +51,10 @@ static int unknown(const char *name)
         memcpy(list + len, known, strlen(known) + 1);
         len += strlen(known);
     }
-    return rpmi_fail(RPM_E_INVAL, "no preset is called \"%.64s\" (%s, or the path of a file)", name,
-                     list);
+    return rpmi_fail(
+        RPM_E_INVAL,
+        "no preset is called \"%.64s\": give one of %s, or the path of a file, with a '/'", name,
+        list);
 }
 
 static int read_whole(int fd, struct rpmi_preset_file *file, char **room)
@@ -158,7 +160,7 @@ int rpmi_preset_read(const char *spec, struct rpmi_preset *preset)
     int err = 0;
 
     if (len >= RPMI_PRESET_NAME_MAX)
-        return rpmi_fail(RPM_E_INVAL, "preset: a name has at most %u bytes",
+        return rpmi_fail(RPM_E_INVAL, "preset: a name of %zu bytes, the maximum is %u", len,
                          RPMI_PRESET_NAME_MAX - 1);
     chain = rpmi_alloc(sizeof(*chain), 64);
     if (chain == NULL)

@@ -138,7 +138,7 @@ static char *trim(char *text)
     return text;
 }
 
-/* Take the line at @text apart. A line without a setting leaves an empty name and value. */
+/* Split the line at @text into its parts. A line without a setting has an empty name and value. */
 static int split(const struct reader *reader, const char *text, size_t bytes,
                  struct setting *setting)
 {
@@ -146,7 +146,7 @@ static int split(const struct reader *reader, const char *text, size_t bytes,
     char *hash;
 
     if (bytes > LINE_BYTES_MAX)
-        return REFUSE(reader, "longer than %u bytes", LINE_BYTES_MAX);
+        return REFUSE(reader, "a line of %zu bytes, the maximum is %u", bytes, LINE_BYTES_MAX);
     for (size_t i = 0; i < bytes; i++)
         if (text[i] != '\t' && (text[i] < 0x20 || text[i] > 0x7e))
             return REFUSE(reader, "byte 0x%02x is not text", (unsigned)(unsigned char)text[i]);
@@ -273,7 +273,7 @@ static int take_number(struct reader *reader, uint32_t index, const struct setti
         return REFUSE(reader, "%s: a value has at most %u bytes", param->name,
                       RPMI_PRESET_VALUE_MAX - 1);
     if (*setting->source == '\0')
-        return REFUSE(reader, "%s = %.40s has no source: say behind a # where it is from",
+        return REFUSE(reader, "%s = %.40s has no source: add # and where the number is from",
                       param->name, setting->value);
     if (strlen(setting->source) >= sizeof(text->source))
         return REFUSE(reader, "%s: a source has at most %u bytes", param->name,
@@ -292,7 +292,7 @@ static int take_word(struct reader *reader, uint32_t index, const struct setting
     while (word->choice[i].text != NULL && strcmp(word->choice[i].text, setting->value) != 0)
         i++;
     if (word->choice[i].text == NULL)
-        return REFUSE(reader, "%s: \"%.40s\" is none of its words: %s", word->name, setting->value,
+        return REFUSE(reader, "%s: \"%.40s\" is none of its values: %s", word->name, setting->value,
                       word->wants);
     reader->preset->words |= 1u << index;
     if (index == 0)
@@ -304,8 +304,8 @@ static int take_word(struct reader *reader, uint32_t index, const struct setting
     return 0;
 }
 
-/* Where @name stands: a parameter, or RPMI_PARAMS and up for words; SEEN_MAX when unknown. Files
- * follow the table's order, so the one after @last is the first to try. */
+/* The index of @name: a parameter, or from RPMI_PARAMS on a word; SEEN_MAX: unknown. Files follow
+ * the order of the table, so the search starts after @last. */
 static uint32_t find(const char *name, uint32_t last)
 {
     for (uint32_t i = 1; i <= RPMI_PARAMS; i++)
@@ -329,7 +329,7 @@ static int take(struct reader *reader, const struct setting *setting)
         return 0;
     }
     if (index == SEEN_MAX)
-        return REFUSE(reader, "\"%.40s\" is unknown", setting->name);
+        return REFUSE(reader, "\"%.40s\" is unknown: no setting has this name", setting->name);
     if (reader->seen[index])
         return REFUSE(reader, "%s is given twice", setting->name);
     reader->seen[index] = true;
@@ -341,8 +341,9 @@ static int take(struct reader *reader, const struct setting *setting)
 static int check_size(const struct rpmi_preset_file *file)
 {
     if (file->bytes > RPMI_PRESET_BYTES_MAX)
-        return rpmi_fail(RPM_E_INVAL, "preset %.128s: longer than %u bytes", file->name,
-                         RPMI_PRESET_BYTES_MAX);
+        return rpmi_fail(RPM_E_INVAL,
+                         "preset %.128s: a file of %zu bytes or more, the maximum is %u",
+                         file->name, file->bytes, RPMI_PRESET_BYTES_MAX);
     return 0;
 }
 
@@ -404,7 +405,7 @@ int rpmi_preset_file_apply(const struct rpmi_preset_file *file, struct rpmi_pres
         }
     }
     if (err == 0 && reader.settings == 0)
-        err = REFUSE(&reader, "the file says %s", "nothing");
+        err = REFUSE(&reader, "the file has no %s", "settings");
     return err;
 }
 
@@ -423,7 +424,7 @@ int rpmi_preset_file_override(const char *settings, struct rpmi_preset *preset)
         reader.line++;
         err = split(&reader, at, bytes, &setting);
         if (err == 0 && *setting.name == '\0')
-            err = REFUSE(&reader, "%s stands between two commas", "nothing");
+            err = REFUSE(&reader, "%s between two separators", "no setting");
         setting.source = by_caller;
         if (err == 0)
             err = take(&reader, &setting);
@@ -437,7 +438,7 @@ static bool is_power(uint64_t value)
     return (value & (value - 1)) == 0;
 }
 
-/* Check that the values are consistent. The contradiction, or NULL. */
+/* Check that the values are consistent. Returns the rule that they break, or NULL. */
 static const char *clash(const struct rpmi_preset *preset)
 {
     const struct rpmi_params *cost = &preset->cost;

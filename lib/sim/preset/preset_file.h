@@ -2,8 +2,8 @@
 /*
  * preset_file.h: parse the text of a preset. These functions do no I/O.
  *
- *   # a comment, or nothing: no meaning
- *   inherits = hints              first setting of a variant: the rest replaces some of hints
+ *   # a comment; comments and empty lines are ignored
+ *   inherits = hints              first setting of a variant: the others replace settings of hints
  *   domain = adr                  adr, eadr, msync, none
  *   medium = devdax               devdax, file, dram
  *   ddio = on                     on, off
@@ -23,12 +23,12 @@
 #define RPMI_PRESET_BYTES_MAX 65536u
 
 struct rpmi_preset_file {
-    const char *name; /* for messages; of an embedded one also what it is found by */
+    const char *name; /* for messages; an embedded file is found by it */
     const char *text; /* no NUL needed */
     size_t bytes;
 };
 
-/* Those in this folder, from the file that the build generates. */
+/* The files of this folder, from the C file that the build generates. */
 extern const struct rpmi_preset_file rpmi_preset_embedded[];
 extern const uint32_t rpmi_preset_embedded_count;
 

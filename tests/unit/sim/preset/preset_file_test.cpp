@@ -38,8 +38,8 @@ struct Refused {
 };
 
 const Refused REFUSED[] = {
-    { "", ":0: the file says nothing" },
-    { "\n# only talk\n", ":2: the file says nothing" },
+    { "", ":0: the file has no settings" },
+    { "\n# only talk\n", ":2: the file has no settings" },
     { "dimms\n", ":1: \"dimms\" is not name = value" },
     { "dimms =\n", ":1: \"dimms = \" is not name = value" },
     { "dimms = # six\n", ":1: \"dimms = \" is not name = value" },
@@ -91,10 +91,10 @@ const Refused REFUSED[] = {
     { "dimms = 6 dimms # \t \n", ":1: dimms = 6 dimms has no source" },
     { "# the source\ndimms = 6 dimms\n", ":2: dimms = 6 dimms has no source" },
     { "dimms = 6 dimms # " + std::string(200, 's'), ":1: dimms: a source has at most 199 bytes" },
-    { "# " + std::string(254, 's'), ":1: longer than 255 bytes" },
-    { "domain = ADR\n", ":1: domain: \"ADR\" is none of its words: adr, eadr, msync or none" },
-    { "medium = 3\n", ":1: medium: \"3\" is none of its words: devdax, file or dram" },
-    { "ddio = yes\n", ":1: ddio: \"yes\" is none of its words: on or off" },
+    { "# " + std::string(254, 's'), ":1: a line of 256 bytes, the maximum is 255" },
+    { "domain = ADR\n", ":1: domain: \"ADR\" is none of its values: adr, eadr, msync or none" },
+    { "medium = 3\n", ":1: medium: \"3\" is none of its values: devdax, file or dram" },
+    { "ddio = yes\n", ":1: ddio: \"yes\" is none of its values: on or off" },
     { "dimms = 6 dimms # s\ninherits = hints\n", ":2: inherits is not the first setting" },
     { "inherits = hints\ninherits = adr\n", ":2: inherits is not the first setting" },
     { "inherits = " + std::string(240, 'n') + "\n", "" },
@@ -104,7 +104,7 @@ const Refused REFUSED[] = {
       "ELF\x02\x01\x01",
       ":1: byte 0x7f is not text" },
     { "# caf\xc3\xa9\n", ":1: byte 0xc3 is not text" },
-    { std::string(65537, '\n'), "longer than 65536 bytes" },
+    { std::string(65537, '\n'), "a file of 65537 bytes or more, the maximum is 65536" },
 };
 
 } // namespace
@@ -186,9 +186,9 @@ TEST_CASE("preset_file: what a caller gives is checked like a file", "[unit]")
 {
     auto preset = std::make_unique<rpmi_preset>();
     const Refused table[] = {
-        { "", ":1: nothing stands between two commas" },
-        { "dimms=1 dimms,", ":2: nothing stands between two commas" },
-        { "dimms=1 dimms,,ddio=on", ":2: nothing stands between two commas" },
+        { "", ":1: no setting between two separators" },
+        { "dimms=1 dimms,", ":2: no setting between two separators" },
+        { "dimms=1 dimms,,ddio=on", ":2: no setting between two separators" },
         { "dimms=1 dimms,dimms=1 dimms", ":2: dimms is given twice" },
         { "dimms=1", ":1: dimms: 1 has no unit" },
         { "inherits=hints", ":1: \"inherits\" is unknown" },

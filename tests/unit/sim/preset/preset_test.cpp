@@ -55,10 +55,10 @@ TEST_CASE("preset: the library's presets are found, others are not", "[unit]")
     }
     REQUIRE(rpmi_preset_embedded_count == 7);
     for (const char *name : { "", "ADR", "adr ", "hints.preset", "optane" })
-        REQUIRE(refusal(name) == std::string("no preset is called \"") + name + "\" (" + all +
-                                     ", or the path of a file)");
+        REQUIRE(refusal(name) == std::string("no preset is called \"") + name + "\": give one of " +
+                                     all + ", or the path of a file, with a '/'");
     REQUIRE(refusal(",dimms=1 dimms").find("no preset is called \"\"") == 0);
-    REQUIRE(refusal(std::string(256, 'x')) == "preset: a name has at most 255 bytes");
+    REQUIRE(refusal(std::string(256, 'x')) == "preset: a name of 256 bytes, the maximum is 255");
 }
 
 TEST_CASE("preset: every number that the library brings has its unit and its source", "[unit]")
@@ -139,7 +139,7 @@ TEST_CASE("preset: values are replaced after commas or semicolons", "[unit]")
     REQUIRE(preset_of("msync,domain=eadr,medium=devdax").granularity_bytes == 1);
     REQUIRE(refusal("hints,dimms=1") ==
             "preset given by the caller:1: dimms: 1 has no unit: dimms");
-    REQUIRE(refusal("hints,").find(":1: nothing stands") != std::string::npos);
+    REQUIRE(refusal("hints,").find(":1: no setting between") != std::string::npos);
     REQUIRE(refusal("adr,domain=msync") == "preset adr: domain msync and medium file go together");
 }
 
@@ -179,9 +179,10 @@ TEST_CASE("preset: a path that cannot be used is refused by name", "[unit]")
     REQUIRE(mkfifo((dir / "pipe").c_str(), 0600) == 0);
     REQUIRE(has(refusal(dir / "pipe"), "pipe: not a regular file"));
     REQUIRE(has(refusal("/dev/zero"), "/dev/zero: not a regular file"));
-    REQUIRE(has(refusal("./" + std::string(253, 'x') + "/"), "at most 255 bytes"));
-    REQUIRE(has(said(""), "/x.preset:0: the file says nothing"));
-    REQUIRE(has(said(std::string(70000, '\n')), "/x.preset: longer than 65536 bytes"));
+    REQUIRE(has(refusal("./" + std::string(253, 'x') + "/"), "256 bytes, the maximum is 255"));
+    REQUIRE(has(said(""), "/x.preset:0: the file has no settings"));
+    REQUIRE(has(said(std::string(70000, '\n')),
+                "/x.preset: a file of 65537 bytes or more, the maximum is 65536"));
     REQUIRE(has(said(std::string("\0\0", 2)), "/x.preset:1: byte 0x00 is not text"));
     REQUIRE(has(said("dimms = 6 dimms # s\n"), "/x.preset: domain is missing"));
     REQUIRE(has(said("inherits = hints\n\ndimms = 6\n"), "/x.preset:3: dimms: 6 has no unit"));
