@@ -31,7 +31,7 @@ class Progress
     Progress &operator=(const Progress &) = delete;
 
     /* Print what @text() returns, at most twice a second; else @text is not called. */
-    template <typename Text> void tell(Text text)
+    template <typename Text> void show(Text text)
     {
         if (!shown_ || Clock::now() < next_)
             return;

@@ -56,7 +56,7 @@ Totals prepare(const bench::Options &options, Workload &workload, const Cluster 
     cli::Progress progress;
 
     dtx::load(workload, loaded, options.threads, &stop_run, [&](double part) {
-        progress.tell([&] {
+        progress.show([&] {
             return "loading " + options.workload + ": " +
                    std::to_string(static_cast<int>(part * 100)) + " %";
         });

@@ -97,23 +97,23 @@ static double target_of(const std::string &what, const std::string &against, Sha
     return shape.depth > 1 ? 0 : direct && small ? 0.4 : 1.0;
 }
 
-void tell_round(const std::string &what, const std::string &against, uint32_t round,
+void show_round(const std::string &what, const std::string &against, uint32_t round,
                 const CompareOptions &options)
 {
-    progress().tell([&] {
+    progress().show([&] {
         return what + " against " + against + ": round " + std::to_string(round + 1) + " of " +
                std::to_string(options.rounds);
     });
 }
 
-void play(std::vector<Side> &sides, const CompareOptions &options, uint32_t depth)
+void run_rounds(std::vector<Side> &sides, const CompareOptions &options, uint32_t depth)
 {
     for (Side &side : sides)
         side.records = burst_records(*side.contender, depth);
     for (uint32_t round = 0; round < options.rounds; round++) {
         std::vector<std::vector<double>> times(sides.size());
 
-        tell_round(sides[0].name, sides.back().name, round, options);
+        show_round(sides[0].name, sides.back().name, round, options);
         for (int k = 0; k < kBursts; k++)
             for (size_t i = 0; i < sides.size(); i++)
                 times[i].push_back(burst(*sides[i].contender, sides[i].records, depth));
@@ -123,7 +123,7 @@ void play(std::vector<Side> &sides, const CompareOptions &options, uint32_t dept
 }
 
 /* librpm in one mode against all others, for one shape. */
-static void compare_append(const Stage &stage, const std::string &mode, Shape shape,
+static void compare_append(const Testbed &testbed, const std::string &mode, Shape shape,
                            std::vector<Row> &rows)
 {
     std::string what = "append " + mode;
@@ -131,22 +131,23 @@ static void compare_append(const Stage &stage, const std::string &mode, Shape sh
     bool direct = mode == "direct";
     std::string other = direct ? "limit" : "bare ring";
 
-    if (wanted(stage.options.only, what, other))
+    if (wanted(testbed.options.only, what, other))
         sides.push_back({ other,
-                          direct ? make_limit(stage.dir, shape, kCapacity)
-                                 : make_bare_ring(stage.dir, shape, kCapacity, stage.far_cpu),
+                          direct
+                              ? make_limit(testbed.dir, shape, kCapacity)
+                              : make_bare_ring(testbed.dir, shape, kCapacity, testbed.server_cpu),
                           0,
                           {} });
-    if (wanted(stage.options.only, what, "libpmemlog"))
-        sides.push_back({ "libpmemlog", make_pmemlog(stage.dir, shape, kCapacity), 0, {} });
+    if (wanted(testbed.options.only, what, "libpmemlog"))
+        sides.push_back({ "libpmemlog", make_pmemlog(testbed.dir, shape, kCapacity), 0, {} });
     sides.erase(std::remove_if(sides.begin() + 1, sides.end(),
                                [](const Side &side) { return side.contender == nullptr; }),
                 sides.end());
     if (sides.size() == 1)
         return;
     sides[0].contender =
-        make_ours(stage.socket + ",mode=" + mode, "bench-" + mode, shape, kCapacity);
-    play(sides, stage.options, shape.depth);
+        make_ours(testbed.socket + ",mode=" + mode, "bench-" + mode, shape, kCapacity);
+    run_rounds(sides, testbed.options, shape.depth);
     for (size_t i = 1; i < sides.size(); i++) {
         Row row = { what, shape.bytes, shape.depth, sides[i].name, "time per record" };
 
@@ -256,20 +257,20 @@ static uint64_t pool_bytes(const CompareOptions &options)
     return options.scan_bytes + 4 * kCapacity + (16u << 20);
 }
 
-static void print_notes(const Stage &stage)
+static void print_notes(const Testbed &testbed)
 {
     Shape shape = { 64, 1 };
 
     printf("memory in %s, declared to be in the ADR domain; nothing here survives a power cut\n",
-           stage.options.dir.c_str());
-    if (stage.near_cpu == stage.far_cpu)
+           testbed.options.dir.c_str());
+    if (testbed.client_cpu == testbed.server_cpu)
         printf("one CPU only: rows with a second thread measure the scheduler\n");
-    if (make_pmemlog(stage.dir, shape, kCapacity) == nullptr)
+    if (make_pmemlog(testbed.dir, shape, kCapacity) == nullptr)
         printf("no libpmemlog.so.1 here: its rows are left out\n");
-    if (make_limit(stage.dir, shape, kCapacity) == nullptr)
+    if (make_limit(testbed.dir, shape, kCapacity) == nullptr)
         printf("no hand-written loop for this CPU: its rows are left out\n");
     printf("ratio: time of ours over time of the other, below 1 is faster; median of %u rounds\n\n",
-           stage.options.rounds);
+           testbed.options.rounds);
 }
 
 int compare(const CompareOptions &options)
@@ -282,28 +283,28 @@ int compare(const CompareOptions &options)
     MemoryDir dir(options.dir);
     std::vector<int> cpus = allowed_cpus();
     ServerOptions server = { dir / "pool", "shm:" + (dir / "socket"), pool_bytes(options) };
-    Stage stage = { options, dir, server.listen, cpus.empty() ? -1 : cpus.front(),
-                    cpus.empty() ? -1 : cpus.back() };
+    Testbed testbed = { options, dir, server.listen, cpus.empty() ? -1 : cpus.front(),
+                        cpus.empty() ? -1 : cpus.back() };
 
     if (dir.free_bytes() < pool_bytes(options) + 3 * kCapacity)
         throw cli::Failure(
             options.dir + " has too little room: " +
             cli::size_text(static_cast<double>(pool_bytes(options) + 3 * kCapacity)) +
             " are needed; make --scan-bytes smaller");
-    server.engine_cpu = stage.far_cpu;
+    server.engine_cpu = testbed.server_cpu;
     ChildServer child(server);
-    pin(stage.near_cpu);
-    print_notes(stage);
+    pin(testbed.client_cpu);
+    print_notes(testbed);
     print_header();
     with_rows(options, { { "memory", options.dir }, { "domain", "adr" } },
               [&](std::vector<Row> &rows) {
                   for (const char *mode : { "direct", "ring" })
                       for (uint64_t bytes : kSizes)
                           for (uint32_t depth : kDepths)
-                              compare_append(stage, mode, { bytes, depth }, rows);
-                  compare_writers(stage, rows);
-                  compare_follower(stage, rows);
-                  compare_scan(stage, rows);
+                              compare_append(testbed, mode, { bytes, depth }, rows);
+                  compare_writers(testbed, rows);
+                  compare_follower(testbed, rows);
+                  compare_scan(testbed, rows);
               });
     return cli::kDone;
 }

@@ -33,12 +33,12 @@ struct Row {
 };
 
 /* The memory, CPUs and server of a comparison. */
-struct Stage {
+struct Testbed {
     const CompareOptions &options;
     const MemoryDir &dir;
     std::string socket; /* of the server: "shm:..." */
-    int near_cpu;
-    int far_cpu;
+    int client_cpu;
+    int server_cpu;
 };
 
 /* Compute the row's figures from one value for each round and side. */
@@ -62,7 +62,7 @@ struct Side {
 };
 
 /* Run all sides in turn, burst by burst. */
-void play(std::vector<Side> &sides, const CompareOptions &options, uint32_t depth);
+void run_rounds(std::vector<Side> &sides, const CompareOptions &options, uint32_t depth);
 
 /* A description of rows that were measured over a link. */
 inline nlohmann::ordered_json where_of(const CompareOptions &options, const std::string &url)
@@ -78,7 +78,7 @@ inline nlohmann::ordered_json where_of(const CompareOptions &options, const std:
 }
 
 /* Show the round, of how many, in the line on a terminal. */
-void tell_round(const std::string &what, const std::string &against, uint32_t round,
+void show_round(const std::string &what, const std::string &against, uint32_t round,
                 const CompareOptions &options);
 
 /* Run @body, which adds rows. If it fails or the user stops it, the file has the rows so far and is
@@ -87,11 +87,11 @@ void with_rows(const CompareOptions &options, const nlohmann::ordered_json &wher
                const std::function<void(std::vector<Row> &)> &body);
 
 /* Two writers on two logs against one of them. */
-void compare_writers(const Stage &stage, std::vector<Row> &rows);
+void compare_writers(const Testbed &testbed, std::vector<Row> &rows);
 /* A writer with a reader at its tail against the same writer alone. */
-void compare_follower(const Stage &stage, std::vector<Row> &rows);
+void compare_follower(const Testbed &testbed, std::vector<Row> &rows);
 /* The recovery scan against a plain checksum pass. */
-void compare_scan(const Stage &stage, std::vector<Row> &rows);
+void compare_scan(const Testbed &testbed, std::vector<Row> &rows);
 
 } // namespace bench
 #endif

@@ -19,10 +19,10 @@ static constexpr uint64_t kBytes = 256;
 static constexpr int kBursts = 15;
 
 /* A thread on the server's CPU. The call that waits for it rethrows its exception. */
-class Helper
+class PinnedThread
 {
   public:
-    Helper(int cpu, std::function<void()> work)
+    PinnedThread(int cpu, std::function<void()> work)
         : thread_([this, cpu, work] {
               pin(cpu);
               pinned_.store(true);
@@ -38,7 +38,7 @@ class Helper
         while (!pinned_.load())
             std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
-    ~Helper()
+    ~PinnedThread()
     {
         thread_.join();
     }
@@ -64,9 +64,9 @@ class Helper
 class SecondWriter
 {
   public:
-    SecondWriter(const Stage &stage, Shape shape, uint64_t records)
-        : records_(records), helper_(stage.far_cpu, [this, &stage, shape] {
-              OurLog log(stage.socket + ",mode=direct", "bench-second", shape, kCapacity);
+    SecondWriter(const Testbed &testbed, Shape shape, uint64_t records)
+        : records_(records), helper_(testbed.server_cpu, [this, &testbed, shape] {
+              OurLog log(testbed.socket + ",mode=direct", "bench-second", shape, kCapacity);
 
               turn_.store(kIdle);
               work(log);
@@ -126,7 +126,7 @@ class SecondWriter
     uint64_t records_;
     std::atomic<Turn> turn_{ kOpening };
     std::atomic<bool> stop_{ false };
-    Helper helper_; /* last: joined before the members that it uses are destroyed */
+    PinnedThread helper_; /* last: joined before the members that it uses are destroyed */
 };
 
 /* Start both together; the time until the later one is done, for each record of either. */
@@ -145,25 +145,25 @@ static double burst_of_two(OurLog &first, SecondWriter &second, uint64_t n)
     return static_cast<double>(now_ns() - start) / static_cast<double>(2 * n);
 }
 
-void compare_writers(const Stage &stage, std::vector<Row> &rows)
+void compare_writers(const Testbed &testbed, std::vector<Row> &rows)
 {
     Shape shape = { kBytes, 1 };
     std::vector<double> one;
     std::vector<double> two;
 
-    if (!wanted(stage.options.only, "two writers", "one writer"))
+    if (!wanted(testbed.options.only, "two writers", "one writer"))
         return;
-    OurLog first(stage.socket + ",mode=direct", "bench-first", shape, kCapacity);
+    OurLog first(testbed.socket + ",mode=direct", "bench-first", shape, kCapacity);
     uint64_t n = burst_records(first, 1);
-    SecondWriter second(stage, shape, n);
+    SecondWriter second(testbed, shape, n);
     Row row = { "two writers", kBytes, 1, "one writer",
                 "time per record of both; 0.5 is twice the throughput" };
 
-    for (uint32_t round = 0; round < stage.options.rounds; round++) {
+    for (uint32_t round = 0; round < testbed.options.rounds; round++) {
         std::vector<double> ones;
         std::vector<double> twos;
 
-        tell_round(row.what, row.against, round, stage.options);
+        show_round(row.what, row.against, round, testbed.options);
         for (int k = 0; k < kBursts; k++) {
             ones.push_back(burst(first, n, 1));
             twos.push_back(burst_of_two(first, second, n));
@@ -181,8 +181,8 @@ void compare_writers(const Stage &stage, std::vector<Row> &rows)
 class Follower
 {
   public:
-    explicit Follower(const Stage &stage)
-        : helper_(stage.far_cpu, [this, &stage] { work(stage.socket + ",mode=direct"); })
+    explicit Follower(const Testbed &testbed)
+        : helper_(testbed.server_cpu, [this, &testbed] { work(testbed.socket + ",mode=direct"); })
     {
     }
     ~Follower()
@@ -247,7 +247,7 @@ class Follower
     std::atomic<bool> active_{ false };
     std::atomic<bool> stop_{ false };
     alignas(64) std::atomic<uint64_t> seen_{ 0 };
-    Helper helper_; /* last: joined before the members that it uses are destroyed */
+    PinnedThread helper_; /* last: joined before the members that it uses are destroyed */
 };
 
 static double burst_followed(OurLog &log, Follower &follower, uint64_t n)
@@ -266,24 +266,24 @@ static double burst_followed(OurLog &log, Follower &follower, uint64_t n)
     return ns;
 }
 
-static void compare_followed(const Stage &stage, uint64_t bytes, std::vector<Row> &rows)
+static void compare_followed(const Testbed &testbed, uint64_t bytes, std::vector<Row> &rows)
 {
     Shape shape = { bytes, 1 };
     std::vector<double> alone;
     std::vector<double> followed;
     Row row = { "writer with follower", bytes, 1, "writer alone", "time per record" };
 
-    if (!wanted(stage.options.only, row.what, row.against))
+    if (!wanted(testbed.options.only, row.what, row.against))
         return;
-    OurLog log(stage.socket + ",mode=direct", "bench-first", shape, kCapacity);
+    OurLog log(testbed.socket + ",mode=direct", "bench-first", shape, kCapacity);
     uint64_t n = burst_records(log, 1);
-    Follower follower(stage);
+    Follower follower(testbed);
 
-    for (uint32_t round = 0; round < stage.options.rounds; round++) {
+    for (uint32_t round = 0; round < testbed.options.rounds; round++) {
         std::vector<double> alones;
         std::vector<double> followeds;
 
-        tell_round(row.what, row.against, round, stage.options);
+        show_round(row.what, row.against, round, testbed.options);
         for (int k = 0; k < kBursts; k++) {
             alones.push_back(burst(log, n, 1));
             followeds.push_back(burst_followed(log, follower, n));
@@ -297,16 +297,16 @@ static void compare_followed(const Stage &stage, uint64_t bytes, std::vector<Row
     print_row(row);
 }
 
-void compare_follower(const Stage &stage, std::vector<Row> &rows)
+void compare_follower(const Testbed &testbed, std::vector<Row> &rows)
 {
     for (uint64_t bytes : { uint64_t{ 64 }, kBytes })
-        compare_followed(stage, bytes, rows);
+        compare_followed(testbed, bytes, rows);
 }
 
 /* Fill a log with records until it is full. */
-static uint64_t fill(const Stage &stage, uint64_t bytes)
+static uint64_t fill(const Testbed &testbed, uint64_t bytes)
 {
-    cli::Conn conn = cli::connect(stage.socket + ",mode=direct");
+    cli::Conn conn = cli::connect(testbed.socket + ",mode=direct");
     rpm_log_opts opts = rpm_log_opts_init();
     std::vector<unsigned char> payload(kBytes, 'y');
     std::vector<rpm_slice> batch(64, rpm_slice{ payload.data(), kBytes });
@@ -340,7 +340,7 @@ static double scan_once(rpm_log *log, uint64_t records, uint64_t *bytes)
     return static_cast<double>(info.scan_ns);
 }
 
-void compare_scan(const Stage &stage, std::vector<Row> &rows)
+void compare_scan(const Testbed &testbed, std::vector<Row> &rows)
 {
     Row row = { "recovery scan", kBytes, 1, "checksum pass",
                 "time per record; 1 / ratio is the bandwidth share" };
@@ -352,19 +352,19 @@ void compare_scan(const Stage &stage, std::vector<Row> &rows)
     uint64_t bytes;
     volatile uint64_t sink;
 
-    if (!wanted(stage.options.only, row.what, row.against) || limit_kernels(&kernel) == 0)
+    if (!wanted(testbed.options.only, row.what, row.against) || limit_kernels(&kernel) == 0)
         return;
-    records = fill(stage, stage.options.scan_bytes);
-    cli::Conn conn = cli::connect(stage.socket + ",mode=direct");
+    records = fill(testbed, testbed.options.scan_bytes);
+    cli::Conn conn = cli::connect(testbed.socket + ",mode=direct");
     cli::check("scan", rpm_log_open(conn.get(), "bench-scan", nullptr, &raw));
     cli::Log log(raw);
-    Mapping pool(stage.dir / "pool", stage.options.scan_bytes, false);
+    Mapping pool(testbed.dir / "pool", testbed.options.scan_bytes, false);
 
     (void)scan_once(log.get(), records, &bytes);
-    for (uint32_t round = 0; round < stage.options.rounds; round++) {
+    for (uint32_t round = 0; round < testbed.options.rounds; round++) {
         uint64_t start;
 
-        tell_round(row.what, row.against, round, stage.options);
+        show_round(row.what, row.against, round, testbed.options);
         end_if_stopped();
         ours.push_back(scan_once(log.get(), records, &bytes) / static_cast<double>(records));
         start = now_ns();

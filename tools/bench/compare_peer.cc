@@ -64,51 +64,53 @@ static uint64_t capacity(Shape shape)
     return std::max<uint64_t>(256u << 10, 1024 * shape.bytes);
 }
 
-struct Match {
+struct Context {
     const CompareOptions &options;
     const Peer &peer;
-    const Place &place;
+    const PeerSetup &setup;
     std::string url; /* of librpm's server */
 };
 
 /* A contender that may take part on one side. */
-struct Entrant {
+struct Candidate {
     std::string name;
-    std::function<ContenderPtr()> enter;
+    std::function<ContenderPtr()> make;
     bool wanted;
 };
 
-static std::vector<Entrant> our_entrants(const Match &match, Shape shape)
+static std::vector<Candidate> our_candidates(const Context &context, Shape shape)
 {
-    std::string scheme = match.peer.scheme;
-    std::vector<Entrant> all;
+    std::string scheme = context.peer.scheme;
+    std::vector<Candidate> all;
 
     all.push_back({ "append " + scheme,
                     [=] {
-                        return make_ours(match.url, "bench-append", shape, capacity(shape),
-                                         { match.options.method });
+                        return make_ours(context.url, "bench-append", shape, capacity(shape),
+                                         { context.options.method });
                     },
                     false });
     all.push_back({ "async " + scheme,
                     [=] {
-                        return make_ours_async(match.url, "bench-async", shape, capacity(shape),
-                                               { match.options.method });
+                        return make_ours_async(context.url, "bench-async", shape, capacity(shape),
+                                               { context.options.method });
                     },
                     false });
     return all;
 }
 
-static std::vector<Entrant> their_entrants(const Match &match, Shape shape)
+static std::vector<Candidate> their_candidates(const Context &context, Shape shape)
 {
-    std::string name = match.peer.name;
-    std::vector<Entrant> all;
+    std::string name = context.peer.name;
+    std::vector<Candidate> all;
 
-    all.push_back(
-        { name, [=] { return match.peer.connect(match.place, shape, Way::kEach); }, false });
-    if (shape.depth > 1 && match.peer.groups)
-        all.push_back({ name + " group",
-                        [=] { return match.peer.connect(match.place, shape, Way::kGroup); },
-                        false });
+    all.push_back({ name,
+                    [=] { return context.peer.connect(context.setup, shape, FlushMode::kEach); },
+                    false });
+    if (shape.depth > 1 && context.peer.groups)
+        all.push_back(
+            { name + " group",
+              [=] { return context.peer.connect(context.setup, shape, FlushMode::kGroup); },
+              false });
     return all;
 }
 
@@ -119,8 +121,8 @@ struct Pair {
 };
 
 /* The pairs to measure. */
-static std::vector<Pair> pair_up(const Match &match, Shape shape, std::vector<Entrant> &ours,
-                                 std::vector<Entrant> &theirs)
+static std::vector<Pair> pair_up(const Context &context, Shape shape, std::vector<Candidate> &ours,
+                                 std::vector<Candidate> &theirs)
 {
     std::vector<Pair> pairs;
 
@@ -128,10 +130,11 @@ static std::vector<Pair> pair_up(const Match &match, Shape shape, std::vector<En
         for (size_t k = 0; k < theirs.size(); k++) {
             Row row = { ours[i].name, shape.bytes, shape.depth, theirs[k].name, "time per record" };
 
-            if (!wanted(match.options.only, row.what, row.against))
+            if (!wanted(context.options.only, row.what, row.against))
                 continue;
             if (i == 0)
-                row.target = match.peer.target(shape, k == 0 ? Way::kEach : Way::kGroup);
+                row.target =
+                    context.peer.target(shape, k == 0 ? FlushMode::kEach : FlushMode::kGroup);
             else if (k > 0)
                 row.target = kAsyncTarget;
             ours[i].wanted = theirs[k].wanted = true;
@@ -140,64 +143,66 @@ static std::vector<Pair> pair_up(const Match &match, Shape shape, std::vector<En
     return pairs;
 }
 
-/* Add the entrants to @sides; returns the index of each. */
-static std::vector<size_t> enter(const std::vector<Entrant> &entrants, std::vector<Side> &sides)
+/* Add the candidates to @sides; returns the index of each. */
+static std::vector<size_t> add_sides(const std::vector<Candidate> &candidates,
+                                     std::vector<Side> &sides)
 {
-    std::vector<size_t> places;
+    std::vector<size_t> indexes;
 
-    for (const Entrant &entrant : entrants) {
-        places.push_back(sides.size());
-        if (entrant.wanted)
-            sides.push_back({ entrant.name, entrant.enter(), 0, {} });
+    for (const Candidate &candidate : candidates) {
+        indexes.push_back(sides.size());
+        if (candidate.wanted)
+            sides.push_back({ candidate.name, candidate.make(), 0, {} });
     }
-    return places;
+    return indexes;
 }
 
-static void compare_shape(const Match &match, Shape shape, std::vector<Row> &rows)
+static void compare_shape(const Context &context, Shape shape, std::vector<Row> &rows)
 {
-    std::vector<Entrant> ours = our_entrants(match, shape);
-    std::vector<Entrant> theirs = their_entrants(match, shape);
-    std::vector<Pair> pairs = pair_up(match, shape, ours, theirs);
+    std::vector<Candidate> ours = our_candidates(context, shape);
+    std::vector<Candidate> theirs = their_candidates(context, shape);
+    std::vector<Pair> pairs = pair_up(context, shape, ours, theirs);
     std::vector<Side> sides;
-    std::vector<size_t> our_places = enter(ours, sides);
-    std::vector<size_t> their_places = enter(theirs, sides);
+    std::vector<size_t> our_sides = add_sides(ours, sides);
+    std::vector<size_t> their_sides = add_sides(theirs, sides);
 
-    play(sides, match.options, shape.depth);
+    run_rounds(sides, context.options, shape.depth);
     for (Pair &pair : pairs) {
-        conclude(pair.row, sides[our_places[pair.ours]].rounds,
-                 sides[their_places[pair.theirs]].rounds);
+        conclude(pair.row, sides[our_sides[pair.ours]].rounds,
+                 sides[their_sides[pair.theirs]].rounds);
         rows.push_back(pair.row);
         print_row(pair.row);
     }
 }
 
-static void print_notes(const Match &match)
+static void print_notes(const Context &context)
 {
     printf("both servers on this machine, at %s, lending %s, declared to be in the ADR domain and "
            "not behind DDIO\n",
-           match.place.address.c_str(),
-           match.options.memory.empty() ? match.options.dir.c_str() : match.options.memory.c_str());
+           context.setup.address.c_str(),
+           context.options.memory.empty() ? context.options.dir.c_str()
+                                          : context.options.memory.c_str());
     printf("append at depth 32: records that are given to share one flush; async: records that "
            "share flushes as they come\n");
     printf("ratio: time of ours over time of the other, below 1 is faster; median of %u rounds\n\n",
-           match.options.rounds);
+           context.options.rounds);
 }
 
 /* Check before a server is started that there is a row of that name. */
 static void check_only(const CompareOptions &options, const Peer &peer)
 {
-    const Place nowhere = {};
-    Match match = { options, peer, nowhere, "" };
-    Shape deep = { kSizes[0], kDepths[1] }; /* has all entrants */
-    std::vector<Entrant> ours = our_entrants(match, deep);
-    std::vector<Entrant> theirs = their_entrants(match, deep);
+    const PeerSetup nowhere = {};
+    Context context = { options, peer, nowhere, "" };
+    Shape deep = { kSizes[0], kDepths[1] }; /* has all candidates */
+    std::vector<Candidate> ours = our_candidates(context, deep);
+    std::vector<Candidate> theirs = their_candidates(context, deep);
 
     std::vector<std::string> names;
 
-    if (!pair_up(match, deep, ours, theirs).empty())
+    if (!pair_up(context, deep, ours, theirs).empty())
         return;
-    for (const Entrant &one : ours)
-        for (const Entrant &other : theirs)
+    for (const Candidate &one : ours)
+        for (const Candidate &other : theirs)
             names.push_back(one.name + " " + other.name);
     fail_only(options.only, names);
 }
@@ -209,32 +214,32 @@ int compare_peer(const CompareOptions &options)
     MemoryDir dir(options.dir);
     std::vector<int> cpus = allowed_cpus();
     ServerOptions server;
-    Place place;
+    PeerSetup setup;
 
     check_only(options, peer);
-    place.address = !options.address.empty() ? options.address
+    setup.address = !options.address.empty() ? options.address
                     : rdma                   ? rdma_address()
                                              : "127.0.0.1";
-    place.port = std::to_string(options.port);
-    place.memory = options.memory.empty() ? dir / "peer" : options.memory;
-    place.bytes = kPeerBytes;
+    setup.port = std::to_string(options.port);
+    setup.memory = options.memory.empty() ? dir / "peer" : options.memory;
+    setup.bytes = kPeerBytes;
     server.pool = options.memory.empty() ? dir / "pool" : options.memory;
     server.pool_bytes = kPoolBytes;
-    server.listen = std::string(peer.scheme) + "://" + place.address + ":" +
+    server.listen = std::string(peer.scheme) + "://" + setup.address + ":" +
                     std::to_string(options.port + 1) + "/bench";
     server.engine_cpu = cpus.empty() ? -1 : cpus.back();
     server.ddio = RPM_NO;
     pin(server.engine_cpu);
-    PeerServer theirs(peer, place);
+    PeerServer theirs(peer, setup);
     ChildServer ours(server);
     pin(cpus.empty() ? -1 : cpus.front());
-    Match match = { options, peer, theirs.place(), server.listen };
-    print_notes(match);
+    Context context = { options, peer, theirs.setup(), server.listen };
+    print_notes(context);
     print_header();
     with_rows(options, where_of(options, server.listen), [&](std::vector<Row> &rows) {
         for (uint64_t bytes : kSizes)
             for (uint32_t depth : kDepths)
-                compare_shape(match, { bytes, depth }, rows);
+                compare_shape(context, { bytes, depth }, rows);
     });
     return cli::kDone;
 }

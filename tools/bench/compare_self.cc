@@ -16,7 +16,7 @@ namespace bench
 static constexpr uint64_t kPoolBytes = 64u << 20;
 static constexpr uint32_t kMany = 256; /* more operations outstanding than any link can use */
 
-struct Duel {
+struct Comparison {
     std::string what; /* its row adds the scheme */
     std::string against;
     Shape shape;
@@ -31,103 +31,105 @@ static uint64_t capacity(Shape shape)
     return std::max<uint64_t>({ 384u << 10, 1024 * shape.bytes, 4096ull * shape.depth });
 }
 
-static ContenderPtr enter(const std::string &url, const char *name, Shape shape,
-                          const Asked &asked = {})
+static ContenderPtr open_log(const std::string &url, const char *name, Shape shape,
+                             const ClientOptions &options = {})
 {
-    return make_ours(url, name, shape, capacity(shape), asked);
+    return make_ours(url, name, shape, capacity(shape), options);
 }
 
 static ContenderPtr parallel(const std::string &url, Shape shape, uint32_t connections,
-                             const Asked &asked = {})
+                             const ClientOptions &options = {})
 {
-    return make_parallel(url, shape, capacity(shape), connections, asked);
+    return make_parallel(url, shape, capacity(shape), connections, options);
 }
 
 /* For one client: a hint, the method, small payloads inline in the request (which Soft-RoCE cannot
  * do before a FLUSH). */
-static void add_switches(const std::string &url, std::vector<Duel> &duels)
+static void add_switches(const std::string &url, std::vector<Comparison> &comparisons)
 {
-    static const Asked no_h9 = { 0, 0, 0, "-H9" };
-    static const Asked flush = { RPM_METHOD_FLUSH };
-    static const Asked read = { RPM_METHOD_READ };
+    static const ClientOptions no_h9 = { 0, 0, 0, "-H9" };
+    static const ClientOptions flush = { RPM_METHOD_FLUSH };
+    static const ClientOptions read = { RPM_METHOD_READ };
 
     for (uint64_t bytes : { 64, 256, 4096 })
         for (uint32_t depth : { 1, 32 }) {
             Shape shape = { bytes, depth };
 
-            duels.push_back({ "append", "without H9", shape,
-                              [=] { return enter(url, "bench-on", shape); },
-                              [=] { return enter(url, "bench-off", shape, no_h9); } });
-            duels.push_back({ "append flush", "append read", shape,
-                              [=] { return enter(url, "bench-flush", shape, flush); },
-                              [=] { return enter(url, "bench-read", shape, read); } });
+            comparisons.push_back({ "append", "without H9", shape,
+                                    [=] { return open_log(url, "bench-on", shape); },
+                                    [=] { return open_log(url, "bench-off", shape, no_h9); } });
+            comparisons.push_back({ "append flush", "append read", shape,
+                                    [=] { return open_log(url, "bench-flush", shape, flush); },
+                                    [=] { return open_log(url, "bench-read", shape, read); } });
             if (bytes <= 256 && url.compare(0, 6, "verbs:") == 0)
-                duels.push_back(
+                comparisons.push_back(
                     { "append read", "inline=0", shape,
-                      [=] { return enter(url, "bench-on", shape, read); },
-                      [=] { return enter(url + ",inline=0", "bench-off", shape, read); } });
+                      [=] { return open_log(url, "bench-on", shape, read); },
+                      [=] { return open_log(url + ",inline=0", "bench-off", shape, read); } });
         }
 }
 
 /* Asynchronous appends, which share flushes by group commit, against batches of records with one
  * flush each. */
-static void add_async(const std::string &url, std::vector<Duel> &duels)
+static void add_async(const std::string &url, std::vector<Comparison> &comparisons)
 {
     for (uint64_t bytes : { 64, 256, 4096 })
         for (uint32_t depth : { 1, 32 }) {
             Shape shape = { bytes, depth };
 
-            duels.push_back(
+            comparisons.push_back(
                 { "async", "append", shape,
                   [=] { return make_ours_async(url, "bench-async", shape, capacity(shape)); },
-                  [=] { return enter(url, "bench-append", shape); } });
-            duels.back().target = depth > 1 ? kAsyncTarget : 0;
+                  [=] { return open_log(url, "bench-append", shape); } });
+            comparisons.back().target = depth > 1 ? kAsyncTarget : 0;
         }
 }
 
 /* Several clients in parallel, and one or several with too many operations outstanding. */
-static void add_parallel(const std::string &url, std::vector<Duel> &duels)
+static void add_parallel(const std::string &url, std::vector<Comparison> &comparisons)
 {
-    static const Asked held = { 0, RPM_PACE_THROTTLE, RPM_VISIBLE };
-    static const Asked free = { 0, 0, RPM_VISIBLE };
+    static const ClientOptions throttled = { 0, RPM_PACE_THROTTLE, RPM_VISIBLE };
+    static const ClientOptions unthrottled = { 0, 0, RPM_VISIBLE };
 
     for (uint32_t depth : { 1, 32 })
         for (uint32_t connections : { 2, 4 }) {
             Shape shape = { 256, depth };
 
-            duels.push_back({ "append by " + std::to_string(connections), "append by 1", shape,
-                              [=] { return parallel(url, shape, connections); },
-                              [=] { return parallel(url, shape, 1); }, connections });
+            comparisons.push_back({ "append by " + std::to_string(connections), "append by 1",
+                                    shape, [=] { return parallel(url, shape, connections); },
+                                    [=] { return parallel(url, shape, 1); }, connections });
         }
     for (uint32_t connections : { 1, 4 }) {
         Shape shape = { 64, kMany };
 
-        duels.push_back({ "throttle by " + std::to_string(connections), "without", shape,
-                          [=] { return parallel(url, shape, connections, held); },
-                          [=] { return parallel(url, shape, connections, free); }, connections });
+        comparisons.push_back({ "throttle by " + std::to_string(connections), "without", shape,
+                                [=] { return parallel(url, shape, connections, throttled); },
+                                [=] { return parallel(url, shape, connections, unthrottled); },
+                                connections });
     }
 }
 
-static Row run_duel(const CompareOptions &options, const Duel &duel)
+static Row run_comparison(const CompareOptions &options, const Comparison &comparison)
 {
-    Row row = { duel.what, duel.shape.bytes, duel.shape.depth, duel.against, "time per record" };
+    Row row = { comparison.what, comparison.shape.bytes, comparison.shape.depth, comparison.against,
+                "time per record" };
     std::vector<Side> sides(2);
 
-    row.target = duel.target;
-    sides[0].contender = duel.ours();
-    sides[1].contender = duel.other();
-    play(sides, options, duel.shape.depth * duel.connections);
+    row.target = comparison.target;
+    sides[0].contender = comparison.ours();
+    sides[1].contender = comparison.other();
+    run_rounds(sides, options, comparison.shape.depth * comparison.connections);
     conclude(row, sides[0].rounds, sides[1].rounds);
     print_row(row);
     return row;
 }
 
 /* "", or why this link or memory cannot run one of the two. */
-static std::string impossible(const Duel &duel)
+static std::string impossible(const Comparison &comparison)
 {
     try {
-        (void)duel.ours();
-        (void)duel.other();
+        (void)comparison.ours();
+        (void)comparison.other();
     } catch (const cli::Failure &failure) {
         if (std::string(failure.what()).find(rpm_error_name(RPM_E_NOCAP)) == std::string::npos)
             throw;
@@ -136,41 +138,42 @@ static std::string impossible(const Duel &duel)
     return "";
 }
 
-/* Report impossible duels once for all shapes, on which they do not depend. */
-static void leave_out(std::vector<Duel> &duels)
+/* Report impossible comparisons once for all shapes, on which they do not depend. */
+static void leave_out(std::vector<Comparison> &comparisons)
 {
-    std::vector<Duel> left;
+    std::vector<Comparison> left;
     std::map<std::string, std::string> reasons;
 
-    for (const Duel &duel : duels) {
-        std::string name = duel.what + " against " + duel.against;
+    for (const Comparison &comparison : comparisons) {
+        std::string name = comparison.what + " against " + comparison.against;
 
         if (reasons.count(name) == 0) {
-            reasons[name] = impossible(duel);
+            reasons[name] = impossible(comparison);
             if (!reasons[name].empty())
                 printf("left out: %s: %s\n", name.c_str(), reasons[name].c_str());
         }
         if (reasons[name].empty())
-            left.push_back(duel);
+            left.push_back(comparison);
     }
-    duels = left;
+    comparisons = left;
 }
 
-/* The duels that --only selects, at least one. */
-static std::vector<Duel> all_duels(const CompareOptions &options, const std::string &url)
+/* The comparisons that --only selects, at least one. */
+static std::vector<Comparison> all_comparisons(const CompareOptions &options,
+                                               const std::string &url)
 {
-    std::vector<Duel> duels;
-    std::vector<Duel> chosen;
+    std::vector<Comparison> comparisons;
+    std::vector<Comparison> chosen;
     std::vector<std::string> names;
 
-    add_switches(url, duels);
-    add_async(url, duels);
-    add_parallel(url, duels);
-    for (Duel &duel : duels) {
-        duel.what += " " + options.scheme;
-        names.push_back(duel.what + " " + duel.against);
-        if (wanted(options.only, duel.what, duel.against))
-            chosen.push_back(duel);
+    add_switches(url, comparisons);
+    add_async(url, comparisons);
+    add_parallel(url, comparisons);
+    for (Comparison &comparison : comparisons) {
+        comparison.what += " " + options.scheme;
+        names.push_back(comparison.what + " " + comparison.against);
+        if (wanted(options.only, comparison.what, comparison.against))
+            chosen.push_back(comparison);
     }
     if (chosen.empty())
         fail_only(options.only, names);
@@ -216,16 +219,16 @@ int compare_self(const CompareOptions &options)
                                                    std::to_string(options.port) + "/bench";
     server.engine_cpu = cpus.empty() ? -1 : cpus.back();
     server.ddio = RPM_NO;
-    std::vector<Duel> duels =
-        all_duels(options, server.listen + (options.scheme == "ring" ? ",mode=ring" : ""));
+    std::vector<Comparison> comparisons =
+        all_comparisons(options, server.listen + (options.scheme == "ring" ? ",mode=ring" : ""));
     ChildServer child(server);
     print_notes(options, server.listen);
-    leave_out(duels);
+    leave_out(comparisons);
     printf("\n");
     print_header();
     with_rows(options, where_of(options, server.listen), [&](std::vector<Row> &rows) {
-        for (const Duel &duel : duels)
-            rows.push_back(run_duel(options, duel));
+        for (const Comparison &comparison : comparisons)
+            rows.push_back(run_comparison(options, comparison));
     });
     return cli::kDone;
 }

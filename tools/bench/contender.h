@@ -26,7 +26,7 @@ class Contender
     /* Not timed: make room for burst_max() records and prepare for them. */
     virtual void reset() {}
     /* Not timed: stop using CPUs, because others are about to be timed. */
-    virtual void rest() {}
+    virtual void pause() {}
     /* Records that fit between two resets. */
     virtual uint64_t burst_max() const = 0;
 };
@@ -38,7 +38,7 @@ constexpr double kAsyncTarget = 1.2;
 using ContenderPtr = std::unique_ptr<Contender>;
 
 /* Options for librpm; the default is that of a program without options. */
-struct Asked {
+struct ClientOptions {
     uint32_t method = 0; /* enum rpm_method */
     uint32_t pace = 0;   /* enum rpm_pace */
     uint32_t level = 0;  /* enum rpm_level */
@@ -47,16 +47,16 @@ struct Asked {
 
 /* A log of librpm over @url, created there with its own name. */
 ContenderPtr make_ours(const std::string &url, const std::string &name, Shape shape,
-                       uint64_t capacity, const Asked &asked = {});
+                       uint64_t capacity, const ClientOptions &options = {});
 /* The same with asynchronous appends, with as many outstanding as the depth says, which share
  * flushes by group commit.
  */
 ContenderPtr make_ours_async(const std::string &url, const std::string &name, Shape shape,
-                             uint64_t capacity, const Asked &asked = {});
+                             uint64_t capacity, const ClientOptions &options = {});
 /* @connections of these, each with its own thread and connection; the depth is that of each.
  */
 ContenderPtr make_parallel(const std::string &url, Shape shape, uint64_t capacity,
-                           uint32_t connections, const Asked &asked = {});
+                           uint32_t connections, const ClientOptions &options = {});
 /* The hand-written loop; nullptr if this CPU has none. */
 ContenderPtr make_limit(const MemoryDir &dir, Shape shape, uint64_t capacity);
 /* The hand-written ring to a thread on @cpu. */

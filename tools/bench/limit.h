@@ -5,7 +5,7 @@
  * server side of a bare ring.
  *
  * The frames are those of a log on such memory, whose media line is 64 bytes: 24 bytes of header,
- * XXH3 over payload and header, padded to 64 bytes. For each size the fastest way of storing is
+ * XXH3 over payload and header, padded to 64 bytes. For each size the fastest way to store is
  * chosen by trying all of them.
  */
 #ifndef RPM_TOOLS_BENCH_LIMIT_H

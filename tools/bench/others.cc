@@ -127,7 +127,7 @@ class BareRing : public Contender
             std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
 
-    /* Choose the way of storing that is faster for this size. */
+    /* Choose the way to store that is faster for this size. */
     void choose_kernel()
     {
         const LimitKernel *kernels;

@@ -10,7 +10,7 @@ namespace bench
 {
 
 OurLog::OurLog(const std::string &url, const std::string &name, Shape shape, uint64_t capacity,
-               const Asked &asked)
+               const ClientOptions &options)
     : shape_(shape), payload_(shape.bytes, 'x'), name_(name), capacity_(capacity),
       slices_(shape.depth, rpm_slice{ payload_.data(), shape.bytes })
 {
@@ -18,13 +18,13 @@ OurLog::OurLog(const std::string &url, const std::string &name, Shape shape, uin
     rpm_log_opts opts = rpm_log_opts_init();
     rpm_log *fresh = nullptr;
 
-    conn_opts.method = asked.method;
-    conn_opts.pace = asked.pace;
-    conn_opts.hints = asked.hints;
+    conn_opts.method = options.method;
+    conn_opts.pace = options.pace;
+    conn_opts.hints = options.hints;
     conn_ = cli::connect(url, &conn_opts);
 
     opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
-    opts.level = asked.level;
+    opts.level = options.level;
     opts.capacity_bytes = capacity;
     opts.staging_bytes = 8u << 20;
     cli::check(name, rpm_log_open(conn_.get(), name.c_str(), &opts, &fresh));
@@ -121,15 +121,15 @@ class OurAsyncLog : public OurLog
 };
 
 ContenderPtr make_ours(const std::string &url, const std::string &name, Shape shape,
-                       uint64_t capacity, const Asked &asked)
+                       uint64_t capacity, const ClientOptions &options)
 {
-    return std::make_unique<OurLog>(url, name, shape, capacity, asked);
+    return std::make_unique<OurLog>(url, name, shape, capacity, options);
 }
 
 ContenderPtr make_ours_async(const std::string &url, const std::string &name, Shape shape,
-                             uint64_t capacity, const Asked &asked)
+                             uint64_t capacity, const ClientOptions &options)
 {
-    return std::make_unique<OurAsyncLog>(url, name, shape, capacity, asked);
+    return std::make_unique<OurAsyncLog>(url, name, shape, capacity, options);
 }
 
 double burst(Contender &contender, uint64_t n, uint32_t depth)
@@ -142,7 +142,7 @@ double burst(Contender &contender, uint64_t n, uint32_t depth)
     start = now_ns();
     contender.append(n);
     start = now_ns() - start;
-    contender.rest();
+    contender.pause();
     return static_cast<double>(start) / static_cast<double>(n);
 }
 

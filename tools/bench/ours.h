@@ -14,7 +14,7 @@ class OurLog : public Contender
 {
   public:
     OurLog(const std::string &url, const std::string &name, Shape shape, uint64_t capacity,
-           const Asked &asked = {});
+           const ClientOptions &options = {});
     ~OurLog() override;
 
     void append(uint64_t n) override;

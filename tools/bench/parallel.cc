@@ -56,14 +56,14 @@ class BlockingLog : public OurLog
 class ParallelLogs : public Contender
 {
   public:
-    using Enter = std::function<ContenderPtr(uint32_t)>;
+    using Open = std::function<ContenderPtr(uint32_t)>;
 
-    ParallelLogs(uint32_t connections, const Enter &enter) : members_(connections)
+    ParallelLogs(uint32_t connections, const Open &open) : members_(connections)
     {
         for (uint32_t i = 0; i < connections; i++)
-            threads_.emplace_back([this, enter, i] { live(enter, i); });
+            threads_.emplace_back([this, open, i] { run_member(open, i); });
         try {
-            all([](Contender &) {});
+            run_all([](Contender &) {});
         } catch (...) {
             end();
             throw;
@@ -78,11 +78,11 @@ class ParallelLogs : public Contender
     {
         uint64_t share = n / members_;
 
-        all([share](Contender &log) { log.append(share); });
+        run_all([share](Contender &log) { log.append(share); });
     }
     void reset() override
     {
-        all([](Contender &log) { log.reset(); });
+        run_all([](Contender &log) { log.reset(); });
     }
     uint64_t burst_max() const override
     {
@@ -91,7 +91,7 @@ class ParallelLogs : public Contender
 
   private:
     /* Let all members do @work, and wait for them. */
-    void all(const std::function<void(Contender &)> &work)
+    void run_all(const std::function<void(Contender &)> &work)
     {
         std::unique_lock<std::mutex> guard(lock_);
 
@@ -114,7 +114,7 @@ class ParallelLogs : public Contender
         for (std::thread &thread : threads_)
             thread.join();
     }
-    void live(const Enter &enter, uint32_t index)
+    void run_member(const Open &open, uint32_t index)
     {
         ContenderPtr log;
 
@@ -128,7 +128,7 @@ class ParallelLogs : public Contender
             guard.unlock();
             try {
                 if (log == nullptr)
-                    log = enter(index);
+                    log = open(index);
                 work_(*log);
             } catch (...) {
                 failure = std::current_exception();
@@ -157,7 +157,7 @@ class ParallelLogs : public Contender
 };
 
 ContenderPtr make_parallel(const std::string &url, Shape shape, uint64_t capacity,
-                           uint32_t connections, const Asked &asked)
+                           uint32_t connections, const ClientOptions &options)
 {
     static int created;
     std::string name = "bench-" + std::to_string(created++) + "-";
@@ -165,9 +165,9 @@ ContenderPtr make_parallel(const std::string &url, Shape shape, uint64_t capacit
     return std::make_unique<ParallelLogs>(connections, [=](uint32_t index) {
         std::string own = name + std::to_string(index);
 
-        if (asked.level == 0)
-            return make_ours(url, own, shape, capacity, asked);
-        return ContenderPtr(std::make_unique<BlockingLog>(url, own, shape, capacity, asked));
+        if (options.level == 0)
+            return make_ours(url, own, shape, capacity, options);
+        return ContenderPtr(std::make_unique<BlockingLog>(url, own, shape, capacity, options));
     });
 }
 

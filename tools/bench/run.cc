@@ -83,7 +83,7 @@ static double wait(const RunOptions &options, const Workers &workers, const std:
             part_from = seconds;
             part_count = count;
         }
-        progress().tell([&] {
+        progress().show([&] {
             return title + ": " +
                    (rate == nullptr ? "warming up" : seconds_left(wanted - seconds)) +
                    (rate == nullptr ? "" : ", " + per_second(rate->mean));

@@ -246,7 +246,7 @@ void Worker::pipeline()
 {
     uint64_t submitted = 0;
     uint64_t completed = 0;
-    uint64_t heard = now_ns(); /* time of the last completion */
+    uint64_t last_ns = now_ns(); /* time of the last completion */
 
     while (going_on() || completed < submitted) {
         uint32_t room = static_cast<uint32_t>(done_.size());
@@ -261,8 +261,8 @@ void Worker::pipeline()
                                    : rpm_region_poll(region_.get(), done_.data(), room));
         now = now_ns();
         if (n > 0 || submitted == completed)
-            heard = now;
-        else if (now - heard > options_.timeout * 1e9)
+            last_ns = now;
+        else if (now - last_ns > options_.timeout * 1e9)
             throw cli::Failure(options_.op + ": nothing completed in time");
         for (int i = 0; i < n; i++) {
             cli::check(options_.op, done_[static_cast<size_t>(i)].status);

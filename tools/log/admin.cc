@@ -204,7 +204,7 @@ static Walk walk(Session &session, const struct rpm_log_info &info, bool is_writ
 
 /* Read the whole ring: which copies of the head are damaged, and are there records behind a damaged
  * record, which neither walk reached? A writer may be changing both meanwhile. */
-static void look_around(Session &session, const Common &common, Walk &found)
+static void examine_ring(Session &session, const Common &common, Walk &found)
 {
     rpm_repair_report report = rpm_repair_report_init();
 
@@ -241,7 +241,7 @@ int verify(const Common &common)
                        " intact records behind it cannot be reached: bytes were damaged, or power "
                        "failed with several appends on their way";
     if (!is_written)
-        look_around(session, common, found);
+        examine_ring(session, common, found);
     if (common.json) {
         Json json = { { "records", found.records }, { "bytes", found.bytes },
                       { "head", info.head_lsn },    { "tail", found.end_lsn },

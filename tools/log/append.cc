@@ -51,7 +51,7 @@ Appender::Appender(const AppendOptions &options)
     : options_(options), session_(options),
       input_(options.file, options.binary ? options.record_bytes : 0), acks_(options.ack_file),
       slots_(slots_needed(options)), done_(slots_.size()), outcomes_(slots_.size()),
-      progress_(!options.quiet && !input_.typed())
+      progress_(!options.quiet && !input_.is_terminal())
 {
     rpm_hist_init(&hist_);
 }
@@ -86,7 +86,7 @@ void Appender::open()
 }
 
 /* Compare the records in the log with the first records of the input, and continue behind them. */
-void Appender::skip_what_is_there()
+void Appender::skip_present()
 {
     struct rpm_log_info info = rpm_log_info_init();
     rpm_record record;
@@ -106,7 +106,7 @@ void Appender::skip_what_is_there()
             throw cli::Failure("resume: record " + std::to_string(skipped_ + 1) + " of " +
                                options_.name + " is not that of the input");
         skipped_++;
-        tell_progress(": comparing with the input");
+        show_progress(": comparing with the input");
     }
     session_.reader.reset();
 }
@@ -173,7 +173,7 @@ void Appender::post_all()
             if (err == 0)
                 err = rpm_log_persist(session_.log.get());
         }
-        if (is_away(err)) {
+        if (is_unreachable(err)) {
             if (slots_.size() == 1)
                 posted_++; /* its outcome is unknown now */
             recover(err);
@@ -195,7 +195,7 @@ void Appender::drain()
         err = rpm_log_persist(session_.log.get());
         if (err == 0)
             err = reap();
-        if (is_away(err))
+        if (is_unreachable(err))
             recover(err);
         else if (err < 0)
             fail(err);
@@ -233,7 +233,7 @@ void Appender::fail(int err) const
         throw cli::RpmFailure("append", err,
                               "another writer claimed log '" + options_.name + "'; " + kept +
                                   "; to claim it back, append with --takeover");
-    if (is_away(err))
+    if (is_unreachable(err))
         throw cli::RpmFailure("append", err,
                               "lost the connection to " + options_.url + ", log '" + options_.name +
                                   "'; " + kept + "; --reconnect SECONDS keeps trying");
@@ -256,11 +256,11 @@ void Appender::recover(int err)
         if (err == 0)
             err = rpm_log_resume(session_.log.get(), outcomes_.data(),
                                  static_cast<uint32_t>(outcomes_.size()), &count);
-        if (err == RPM_E_OWNED || is_away(err)) {
-            tell_progress(", the connection is lost: trying again");
+        if (err == RPM_E_OWNED || is_unreachable(err)) {
+            show_progress(", the connection is lost: trying again");
             sleep_ns(10000000);
         }
-    } while (err == RPM_E_OWNED || is_away(err));
+    } while (err == RPM_E_OWNED || is_unreachable(err));
     if (err != RPM_E_FENCED)
         cli::check("resume", err);
     reconnects_++;
@@ -287,7 +287,7 @@ void Appender::pace()
 }
 
 /* Read the next record of the input into its slot. */
-bool Appender::take_one()
+bool Appender::read_one()
 {
     Slot &next = slot(filled_);
 
@@ -299,13 +299,13 @@ bool Appender::take_one()
         return false;
     next.index = input_.index();
     filled_++;
-    tell_progress("");
+    show_progress("");
     return true;
 }
 
 void Appender::work()
 {
-    while (take_one()) {
+    while (read_one()) {
         post_all();
         if (slots_.size() > 1)
             (void)reap();
@@ -314,7 +314,7 @@ void Appender::work()
 
             if (err == 0)
                 err = rpm_log_persist(session_.log.get());
-            if (is_away(err))
+            if (is_unreachable(err))
                 recover(err);
             else if (err < 0)
                 fail(err);
@@ -330,7 +330,7 @@ int Appender::run()
 
     open();
     if (options_.resume)
-        skip_what_is_there();
+        skip_present();
     start_ns_ = now_ns();
     try {
         work();

@@ -58,9 +58,9 @@ class Appender
 
     void open();
     rpm_log_opts log_opts() const;
-    void skip_what_is_there();
+    void skip_present();
     void work();
-    bool take_one();
+    bool read_one();
     void pace();
     void post_all();
     int post_one(uint64_t seq);
@@ -70,7 +70,7 @@ class Appender
     void recover(int err);
     [[noreturn]] void fail(int err) const;
     void settle(const rpm_outcome &outcome);
-    void tell_progress(const char *what);
+    void show_progress(const char *what);
     void summary(bool failed);
     void print_table(const rpm_facts &facts, double seconds) const;
     void print_json(const rpm_facts &facts, double seconds) const;

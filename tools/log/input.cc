@@ -81,7 +81,7 @@ bool Input::fill()
     return n > 0;
 }
 
-bool Input::typed() const
+bool Input::is_terminal() const
 {
     return isatty(fd_) != 0;
 }

@@ -30,7 +30,7 @@ class Input
     bool ready();
 
     /* Is the input a terminal, on which the user's text is in the way of progress output? */
-    bool typed() const;
+    bool is_terminal() const;
 
     /* Records given out so far. */
     uint64_t index() const

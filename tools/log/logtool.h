@@ -92,7 +92,7 @@ inline uint64_t now_ns()
 void sleep_ns(uint64_t ns);
 
 /* Can the call succeed when the server is reachable again? */
-inline bool is_away(int err)
+inline bool is_unreachable(int err)
 {
     return err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED;
 }

@@ -104,7 +104,7 @@ static uint64_t find_last(Session &session, uint64_t n, uint32_t level)
 }
 
 /* After a lost connection: reconnect, and continue at the same record. */
-static void come_back(Session &session, const CatOptions &options, uint64_t next_lsn, int err)
+static void reconnect(Session &session, const CatOptions &options, uint64_t next_lsn, int err)
 {
     if (options.reconnect <= 0)
         throw cli::RpmFailure("tail", err);
@@ -133,8 +133,8 @@ static void follow(Session &session, const CatOptions &options, Output &output)
             next_lsn = record.next_lsn;
             if (!output.put(record))
                 return;
-        } else if (is_away(found)) {
-            come_back(session, options, next_lsn, found);
+        } else if (is_unreachable(found)) {
+            reconnect(session, options, next_lsn, found);
         } else {
             cli::check("tail", found);
         }

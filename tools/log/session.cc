@@ -32,7 +32,7 @@ void Session::open(const std::string &url)
     int err;
 
     while ((err = rpm_conn_open(url.c_str(), &conn_opts, &fresh)) != 0) {
-        if (!is_away(err) || now_ns() >= deadline || cli::stopped())
+        if (!is_unreachable(err) || now_ns() >= deadline || cli::stopped())
             throw cli::RpmFailure(url, err);
         sleep_ns(20000000);
     }
@@ -48,12 +48,12 @@ void Session::open_log(const Common &common, rpm_log_opts opts)
 
     while ((err = rpm_log_open(conn.get(), common.name.c_str(), &opts, &fresh)) != 0) {
         /* A writer that was just killed may still count as alive, and the server may go down. */
-        bool retry = is_away(err) || (err == RPM_E_OWNED && reconnect > 0);
+        bool retry = is_unreachable(err) || (err == RPM_E_OWNED && reconnect > 0);
 
         if (!retry || now_ns() >= deadline || cli::stopped())
             throw cli::RpmFailure(common.name, err);
         sleep_ns(20000000);
-        if (is_away(err))
+        if (is_unreachable(err))
             (void)!rpm_conn_reconnect(conn.get());
     }
     log.reset(fresh);

@@ -84,9 +84,9 @@ void Appender::print_json(const rpm_facts &facts, double seconds) const
     printf("%s\n", json.dump(2).c_str());
 }
 
-void Appender::tell_progress(const char *what)
+void Appender::show_progress(const char *what)
 {
-    progress_.tell([&] {
+    progress_.show([&] {
         double seconds = static_cast<double>(now_ns() - start_ns_) / 1e9;
 
         return options_.name + ": " + std::to_string(skipped_ + acked_) + " records" +

@@ -22,7 +22,7 @@ static void must(int err, const char *what)
 }
 
 /* In the private data of an accepted connection. */
-struct RpmaLent {
+struct RpmaRemote {
     uint8_t persistent; /* the server grants persistent flushes; else a flush only makes bytes
                            visible */
     uint8_t mr_bytes;
@@ -34,25 +34,25 @@ static constexpr int kUsage =
     RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY;
 
 /* Native flushes of version 1.3 ask the device, which refuses on memory that is not persistent. */
-static struct rpma_mr_local *lend(struct rpma_peer *peer, const Place &place, bool *persistent)
+static struct rpma_mr_local *lend(struct rpma_peer *peer, const PeerSetup &setup, bool *persistent)
 {
     struct rpma_mr_local *mr = nullptr;
-    void *memory = map_memory(place);
+    void *memory = map_memory(setup);
 
-    *persistent = rpma_mr_reg(peer, memory, place.bytes,
+    *persistent = rpma_mr_reg(peer, memory, setup.bytes,
                               kUsage | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, &mr) == 0;
     if (!*persistent) {
-        must(rpma_mr_reg(peer, memory, place.bytes, kUsage, &mr), "rpma_mr_reg");
+        must(rpma_mr_reg(peer, memory, setup.bytes, kUsage, &mr), "rpma_mr_reg");
         fprintf(stderr, "rpm-bench: librpma cannot flush this memory persistently: its flushes "
                         "only make visible\n");
     }
     return mr;
 }
 
-static RpmaLent describe(struct rpma_mr_local *mr, bool persistent)
+static RpmaRemote describe(struct rpma_mr_local *mr, bool persistent)
 {
     struct rpma_peer_cfg *cfg = nullptr;
-    RpmaLent lent = {};
+    RpmaRemote remote = {};
     size_t mr_bytes = 0;
     size_t cfg_bytes = 0;
 
@@ -60,36 +60,36 @@ static RpmaLent describe(struct rpma_mr_local *mr, bool persistent)
     must(rpma_peer_cfg_set_direct_write_to_pmem(cfg, persistent), "direct_write_to_pmem");
     must(rpma_peer_cfg_get_descriptor_size(cfg, &cfg_bytes), "rpma_peer_cfg_get_descriptor_size");
     must(rpma_mr_get_descriptor_size(mr, &mr_bytes), "rpma_mr_get_descriptor_size");
-    if (mr_bytes + cfg_bytes > sizeof(lent.text))
+    if (mr_bytes + cfg_bytes > sizeof(remote.text))
         throw cli::Failure("its descriptors are larger than private data may be");
-    must(rpma_mr_get_descriptor(mr, lent.text), "rpma_mr_get_descriptor");
-    must(rpma_peer_cfg_get_descriptor(cfg, lent.text + mr_bytes), "rpma_peer_cfg_get_descriptor");
-    lent.persistent = persistent;
-    lent.mr_bytes = static_cast<uint8_t>(mr_bytes);
-    lent.cfg_bytes = static_cast<uint8_t>(cfg_bytes);
+    must(rpma_mr_get_descriptor(mr, remote.text), "rpma_mr_get_descriptor");
+    must(rpma_peer_cfg_get_descriptor(cfg, remote.text + mr_bytes), "rpma_peer_cfg_get_descriptor");
+    remote.persistent = persistent;
+    remote.mr_bytes = static_cast<uint8_t>(mr_bytes);
+    remote.cfg_bytes = static_cast<uint8_t>(cfg_bytes);
     (void)rpma_peer_cfg_delete(&cfg);
-    return lent;
+    return remote;
 }
 
-static void serve(const Place &place, void (*ready)())
+static void serve(const PeerSetup &setup, void (*ready)())
 {
     struct ibv_context *context = nullptr;
     struct rpma_peer *peer = nullptr;
     struct rpma_ep *ep = nullptr;
     struct rpma_mr_local *mr;
     bool persistent = false;
-    RpmaLent lent;
+    RpmaRemote remote;
 
     (void)rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
-    must(rpma_utils_get_ibv_context(place.address.c_str(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &context),
-         place.address.c_str());
+    must(rpma_utils_get_ibv_context(setup.address.c_str(), RPMA_UTIL_IBV_CONTEXT_LOCAL, &context),
+         setup.address.c_str());
     must(rpma_peer_new(context, &peer), "rpma_peer_new");
-    mr = lend(peer, place, &persistent);
-    lent = describe(mr, persistent);
-    must(rpma_ep_listen(peer, place.address.c_str(), place.port.c_str(), &ep), "rpma_ep_listen");
+    mr = lend(peer, setup, &persistent);
+    remote = describe(mr, persistent);
+    must(rpma_ep_listen(peer, setup.address.c_str(), setup.port.c_str(), &ep), "rpma_ep_listen");
     ready();
     for (;;) {
-        struct rpma_conn_private_data data = { &lent, sizeof(lent) };
+        struct rpma_conn_private_data data = { &remote, sizeof(remote) };
         struct rpma_conn_req *request = nullptr;
         struct rpma_conn *conn = nullptr;
         enum rpma_conn_event event;
@@ -104,46 +104,47 @@ static void serve(const Place &place, void (*ready)())
 class RpmaClient : public PeerClient
 {
   public:
-    RpmaClient(const Place &place, Shape shape, Way way)
-        : PeerClient(place, shape, way), payload_(shape.bytes, 'x')
+    RpmaClient(const PeerSetup &setup, Shape shape, FlushMode mode)
+        : PeerClient(setup, shape, mode), payload_(shape.bytes, 'x')
     {
         struct ibv_context *context = nullptr;
         struct rpma_conn_private_data data = {};
         struct rpma_peer_cfg *cfg = nullptr;
-        RpmaLent lent;
+        RpmaRemote remote;
 
         (void)rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
-        must(rpma_utils_get_ibv_context(place.address.c_str(), RPMA_UTIL_IBV_CONTEXT_REMOTE,
+        must(rpma_utils_get_ibv_context(setup.address.c_str(), RPMA_UTIL_IBV_CONTEXT_REMOTE,
                                         &context),
-             place.address.c_str());
+             setup.address.c_str());
         must(rpma_peer_new(context, &peer_), "rpma_peer_new");
-        connect(place);
+        connect(setup);
         must(rpma_conn_get_private_data(conn_, &data), "rpma_conn_get_private_data");
-        if (data.len < sizeof(lent))
+        if (data.len < sizeof(remote))
             throw cli::Failure("librpma: short private data");
-        memcpy(&lent, data.ptr, sizeof(lent));
-        type_ = lent.persistent != 0 ? RPMA_FLUSH_TYPE_PERSISTENT : RPMA_FLUSH_TYPE_VISIBILITY;
-        must(rpma_mr_remote_from_descriptor(lent.text, lent.mr_bytes, &far_),
+        memcpy(&remote, data.ptr, sizeof(remote));
+        type_ = remote.persistent != 0 ? RPMA_FLUSH_TYPE_PERSISTENT : RPMA_FLUSH_TYPE_VISIBILITY;
+        must(rpma_mr_remote_from_descriptor(remote.text, remote.mr_bytes, &remote_),
              "rpma_mr_remote_from_descriptor");
-        must(rpma_peer_cfg_from_descriptor(lent.text + lent.mr_bytes, lent.cfg_bytes, &cfg),
+        must(rpma_peer_cfg_from_descriptor(remote.text + remote.mr_bytes, remote.cfg_bytes, &cfg),
              "rpma_peer_cfg_from_descriptor");
         must(rpma_conn_apply_remote_peer_cfg(conn_, cfg), "rpma_conn_apply_remote_peer_cfg");
         (void)rpma_peer_cfg_delete(&cfg);
         must(rpma_conn_get_cq(conn_, &cq_), "rpma_conn_get_cq");
-        must(rpma_mr_reg(peer_, payload_.data(), payload_.size(), RPMA_MR_USAGE_WRITE_SRC, &near_),
+        must(rpma_mr_reg(peer_, payload_.data(), payload_.size(), RPMA_MR_USAGE_WRITE_SRC,
+                         &local_mr_),
              "rpma_mr_reg");
     }
     ~RpmaClient() override
     {
         (void)!rpma_conn_disconnect(conn_);
-        (void)!rpma_mr_remote_delete(&far_);
-        (void)!rpma_mr_dereg(&near_);
+        (void)!rpma_mr_remote_delete(&remote_);
+        (void)!rpma_mr_dereg(&local_mr_);
         (void)!rpma_conn_delete(&conn_);
         (void)!rpma_peer_delete(&peer_);
     }
 
   private:
-    void connect(const Place &place)
+    void connect(const PeerSetup &setup)
     {
         struct rpma_conn_cfg *cfg = nullptr;
         struct rpma_conn_req *request = nullptr;
@@ -153,7 +154,7 @@ class RpmaClient : public PeerClient
         must(rpma_conn_cfg_new(&cfg), "rpma_conn_cfg_new");
         must(rpma_conn_cfg_set_sq_size(cfg, depth), "rpma_conn_cfg_set_sq_size");
         must(rpma_conn_cfg_set_cq_size(cfg, depth), "rpma_conn_cfg_set_cq_size");
-        must(rpma_conn_req_new(peer_, place.address.c_str(), place.port.c_str(), cfg, &request),
+        must(rpma_conn_req_new(peer_, setup.address.c_str(), setup.port.c_str(), cfg, &request),
              "rpma_conn_req_new");
         must(rpma_conn_req_connect(&request, nullptr, &conn_), "rpma_conn_req_connect");
         must(rpma_conn_next_event(conn_, &event), "rpma_conn_next_event");
@@ -163,13 +164,13 @@ class RpmaClient : public PeerClient
     }
     void write(uint64_t offset)
     {
-        must(rpma_write(conn_, far_, offset, near_, 0, shape_.bytes, RPMA_F_COMPLETION_ON_ERROR,
-                        nullptr),
+        must(rpma_write(conn_, remote_, offset, local_mr_, 0, shape_.bytes,
+                        RPMA_F_COMPLETION_ON_ERROR, nullptr),
              "rpma_write");
     }
     void flush(uint64_t offset, uint64_t bytes)
     {
-        must(rpma_flush(conn_, far_, offset, bytes, type_, RPMA_F_COMPLETION_ALWAYS, nullptr),
+        must(rpma_flush(conn_, remote_, offset, bytes, type_, RPMA_F_COMPLETION_ALWAYS, nullptr),
              "rpma_flush");
     }
     bool post(uint64_t offset) override
@@ -204,19 +205,19 @@ class RpmaClient : public PeerClient
     struct rpma_peer *peer_ = nullptr;
     struct rpma_conn *conn_ = nullptr;
     struct rpma_cq *cq_ = nullptr;
-    struct rpma_mr_local *near_ = nullptr;
-    struct rpma_mr_remote *far_ = nullptr;
+    struct rpma_mr_local *local_mr_ = nullptr;
+    struct rpma_mr_remote *remote_ = nullptr;
 };
 
-static ContenderPtr connect(const Place &place, Shape shape, Way way)
+static ContenderPtr connect(const PeerSetup &setup, Shape shape, FlushMode mode)
 {
-    return std::make_unique<RpmaClient>(place, shape, way);
+    return std::make_unique<RpmaClient>(setup, shape, mode);
 }
 
 /* 1.3 times its throughput one at a time, 3 times with many. */
-static double target(Shape shape, Way way)
+static double target(Shape shape, FlushMode mode)
 {
-    return way == Way::kGroup ? 0 : shape.depth > 1 ? 1 / 3.0 : 1 / 1.3;
+    return mode == FlushMode::kGroup ? 0 : shape.depth > 1 ? 1 / 3.0 : 1 / 1.3;
 }
 
 const Peer peer_librpma = { "librpma", "verbs", true, serve, connect, target };

@@ -26,13 +26,13 @@ static constexpr uint64_t kTimeoutNs = 5000000000;
 
 static int ready_fd;
 
-static void say_ready()
+static void report_ready()
 {
     if (write(ready_fd, "r", 1) != 1)
         _exit(cli::kFailed);
 }
 
-[[noreturn]] static void serve(const Peer &peer, const Place &place)
+[[noreturn]] static void serve(const Peer &peer, const PeerSetup &setup)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     /* timeout(1) and a terminal signal the whole group; a group of its own lets this process end
@@ -40,21 +40,21 @@ static void say_ready()
     (void)setpgid(0, 0);
     signal(SIGTERM, SIG_DFL);
     try {
-        peer.serve(place, say_ready);
+        peer.serve(setup, report_ready);
     } catch (const std::exception &failure) {
         fprintf(stderr, "rpm-bench: server of %s: %s\n", peer.name, failure.what());
     }
     _exit(cli::kFailed);
 }
 
-PeerServer::PeerServer(const Peer &peer, const Place &place) : place_(place)
+PeerServer::PeerServer(const Peer &peer, const PeerSetup &setup) : setup_(setup)
 {
     int ready[2];
-    int orders[2];
+    int control[2];
     char byte;
     ssize_t n;
 
-    if (pipe2(ready, O_CLOEXEC) != 0 || pipe2(orders, O_CLOEXEC) != 0)
+    if (pipe2(ready, O_CLOEXEC) != 0 || pipe2(control, O_CLOEXEC) != 0)
         throw cli::Failure(std::string("pipe: ") + strerror(errno));
     fflush(nullptr);
     pid_ = fork();
@@ -62,14 +62,14 @@ PeerServer::PeerServer(const Peer &peer, const Place &place) : place_(place)
         throw cli::Failure(std::string("fork: ") + strerror(errno));
     if (pid_ == 0) {
         close(ready[0]);
-        close(orders[1]);
+        close(control[1]);
         ready_fd = ready[1];
-        place_.orders = orders[0];
-        serve(peer, place_);
+        setup_.control = control[0];
+        serve(peer, setup_);
     }
     close(ready[1]);
-    close(orders[0]);
-    place_.orders = orders[1];
+    close(control[0]);
+    setup_.control = control[1];
     do {
         n = read(ready[0], &byte, 1);
     } while (n < 0 && errno == EINTR && !cli::stopped());
@@ -87,7 +87,7 @@ PeerServer::~PeerServer()
 {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
-    close(place_.orders);
+    close(setup_.control);
 }
 
 static uint64_t device_bytes(const struct stat &st)
@@ -100,30 +100,30 @@ static uint64_t device_bytes(const struct stat &st)
     return bytes;
 }
 
-unsigned char *map_memory(const Place &place)
+unsigned char *map_memory(const PeerSetup &setup)
 {
-    int fd = open(place.memory.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(setup.memory.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     int flags = MAP_SHARED | MAP_POPULATE;
     void *found = MAP_FAILED;
     uint64_t offset = 0;
     struct stat st;
 
     if (fd < 0 || fstat(fd, &st) != 0)
-        throw cli::Failure(place.memory + ": " + strerror(errno));
+        throw cli::Failure(setup.memory + ": " + strerror(errno));
     if (S_ISCHR(st.st_mode)) {
-        if (device_bytes(st) < place.bytes)
-            throw cli::Failure(place.memory + ": no device of persistent memory, or too small");
-        offset = device_bytes(st) - place.bytes;
+        if (device_bytes(st) < setup.bytes)
+            throw cli::Failure(setup.memory + ": no device of persistent memory, or too small");
+        offset = device_bytes(st) - setup.bytes;
         flags = MAP_SHARED_VALIDATE | MAP_SYNC;
-    } else if (ftruncate(fd, static_cast<off_t>(place.bytes)) != 0) {
-        throw cli::Failure(place.memory + ": " + strerror(errno));
+    } else if (ftruncate(fd, static_cast<off_t>(setup.bytes)) != 0) {
+        throw cli::Failure(setup.memory + ": " + strerror(errno));
     }
     found =
-        mmap(nullptr, place.bytes, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset));
+        mmap(nullptr, setup.bytes, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset));
     if (found == MAP_FAILED)
-        throw cli::Failure(place.memory + ": " + strerror(errno));
+        throw cli::Failure(setup.memory + ": " + strerror(errno));
     close(fd);
-    memset(found, 1, place.bytes);
+    memset(found, 1, setup.bytes);
     return static_cast<unsigned char *>(found);
 }
 
@@ -172,8 +172,8 @@ std::string rdma_address()
     return found;
 }
 
-PeerClient::PeerClient(const Place &place, Shape shape, Way way)
-    : shape_(shape), way_(way), bytes_(place.bytes)
+PeerClient::PeerClient(const PeerSetup &setup, Shape shape, FlushMode mode)
+    : shape_(shape), mode_(mode), bytes_(setup.bytes)
 {
 }
 
@@ -210,7 +210,7 @@ void PeerClient::append(uint64_t n)
     uint64_t posted = 0;
     uint64_t done = 0;
 
-    if (way_ == Way::kGroup) {
+    if (mode_ == FlushMode::kGroup) {
         for (; done < n; done += shape_.depth) {
             post_group(next(shape_.depth));
             while (reap_in_time() == 0)

@@ -15,15 +15,15 @@ namespace bench
 {
 
 /* The address of a peer's server, and the memory that it lends. */
-struct Place {
+struct PeerSetup {
     std::string address;
     std::string port;
     std::string memory; /* file, or device of persistent memory */
     uint64_t bytes = 0; /* of a device: its last ones */
-    int orders = -1;    /* one end of a pipe to the server: 'w' wake, 'r' rest */
+    int control = -1;   /* one end of a pipe to the server: 'w' wake, 'r' rest */
 };
 
-enum class Way {
+enum class FlushMode {
     kEach, /* each record is made durable by itself, with as many outstanding as the depth says */
     kGroup /* as many records as the depth says are made durable together, and awaited */
 };
@@ -33,11 +33,11 @@ struct Peer {
     const char *scheme; /* of librpm's link to compare with */
     bool groups;        /* can make several records durable at once */
     /* In its own process: lend the memory, call ready(), accept clients for ever. */
-    void (*serve)(const Place &place, void (*ready)());
-    ContenderPtr (*connect)(const Place &place, Shape shape, Way way);
+    void (*serve)(const PeerSetup &setup, void (*ready)());
+    ContenderPtr (*connect)(const PeerSetup &setup, Shape shape, FlushMode mode);
     /* The target of librpm against this peer: largest ratio of librpm's time to the peer's; 0:
      * none. */
-    double (*target)(Shape shape, Way way);
+    double (*target)(Shape shape, FlushMode mode);
 };
 
 /* Each exists if the build found its library. */
@@ -49,24 +49,24 @@ extern const Peer peer_libfabric;
 class PeerServer
 {
   public:
-    PeerServer(const Peer &peer, const Place &place);
+    PeerServer(const Peer &peer, const PeerSetup &setup);
     ~PeerServer();
     PeerServer(const PeerServer &) = delete;
     PeerServer &operator=(const PeerServer &) = delete;
 
     /* The address and memory, for clients. */
-    const Place &place() const
+    const PeerSetup &setup() const
     {
-        return place_;
+        return setup_;
     }
 
   private:
-    Place place_;
+    PeerSetup setup_;
     pid_t pid_;
 };
 
 /* Map the memory that a server lends, and touch it once. */
-unsigned char *map_memory(const Place &place);
+unsigned char *map_memory(const PeerSetup &setup);
 
 /* An IPv4 address of an RDMA device of this machine; fails if there is none. */
 std::string rdma_address();
@@ -82,7 +82,7 @@ class PeerClient : public Contender
     }
 
   protected:
-    PeerClient(const Place &place, Shape shape, Way way);
+    PeerClient(const PeerSetup &setup, Shape shape, FlushMode mode);
     /* Post one record at this offset, made durable by itself: one completion. False: no room
      * now. */
     virtual bool post(uint64_t offset) = 0;
@@ -99,7 +99,7 @@ class PeerClient : public Contender
     }
 
     const Shape shape_;
-    const Way way_;
+    const FlushMode mode_;
 
   private:
     uint64_t next(uint64_t records);

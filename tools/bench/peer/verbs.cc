@@ -26,12 +26,12 @@ static void must(bool good, const char *what)
 }
 
 /* In the private data of an accepted connection. */
-struct VerbsLent {
+struct VerbsRemote {
     uint64_t address;
     uint32_t key;
 };
 
-static struct sockaddr_storage resolve(const Place &place)
+static struct sockaddr_storage resolve(const PeerSetup &setup)
 {
     struct addrinfo hints = {};
     struct addrinfo *found = nullptr;
@@ -39,9 +39,9 @@ static struct sockaddr_storage resolve(const Place &place)
     int err;
 
     hints.ai_socktype = SOCK_STREAM;
-    err = getaddrinfo(place.address.c_str(), place.port.c_str(), &hints, &found);
+    err = getaddrinfo(setup.address.c_str(), setup.port.c_str(), &hints, &found);
     if (err != 0)
-        throw cli::Failure(place.address + ": " + gai_strerror(err));
+        throw cli::Failure(setup.address + ": " + gai_strerror(err));
     memcpy(&address, found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
     return address;
@@ -66,10 +66,10 @@ static uint32_t create_qp(struct rdma_cm_id *id, uint32_t depth)
     return 0;
 }
 
-static void serve(const Place &place, void (*ready)())
+static void serve(const PeerSetup &setup, void (*ready)())
 {
-    struct sockaddr_storage address = resolve(place);
-    unsigned char *memory = map_memory(place);
+    struct sockaddr_storage address = resolve(setup);
+    unsigned char *memory = map_memory(setup);
     struct rdma_cm_id *listener = nullptr;
     struct ibv_mr *mr = nullptr;
 
@@ -81,18 +81,18 @@ static void serve(const Place &place, void (*ready)())
     for (;;) {
         struct rdma_conn_param param = {};
         struct rdma_cm_id *id = nullptr;
-        VerbsLent lent;
+        VerbsRemote remote;
 
         must(rdma_get_request(listener, &id) == 0, "rdma_get_request");
         (void)create_qp(id, 8);
         if (mr == nullptr)
-            mr = ibv_reg_mr(id->pd, memory, place.bytes,
+            mr = ibv_reg_mr(id->pd, memory, setup.bytes,
                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                                 IBV_ACCESS_REMOTE_READ);
         must(mr != nullptr, "ibv_reg_mr");
-        lent = { reinterpret_cast<uint64_t>(memory), mr->rkey };
-        param.private_data = &lent;
-        param.private_data_len = sizeof(lent);
+        remote = { reinterpret_cast<uint64_t>(memory), mr->rkey };
+        param.private_data = &remote;
+        param.private_data_len = sizeof(remote);
         param.responder_resources = kReads;
         param.initiator_depth = kReads;
         param.rnr_retry_count = 7;
@@ -103,11 +103,11 @@ static void serve(const Place &place, void (*ready)())
 class VerbsClient : public PeerClient
 {
   public:
-    VerbsClient(const Place &place, Shape shape, Way way)
-        : PeerClient(place, shape, way), payload_(shape.bytes, 'x'), chain_(shape.depth + 1),
+    VerbsClient(const PeerSetup &setup, Shape shape, FlushMode mode)
+        : PeerClient(setup, shape, mode), payload_(shape.bytes, 'x'), chain_(shape.depth + 1),
           pieces_(shape.depth + 1)
     {
-        struct sockaddr_storage address = resolve(place);
+        struct sockaddr_storage address = resolve(setup);
         struct rdma_conn_param param = {};
 
         must(rdma_create_id(nullptr, &id_, nullptr, RDMA_PS_TCP) == 0, "rdma_create_id");
@@ -116,25 +116,25 @@ class VerbsClient : public PeerClient
              "rdma_resolve_addr");
         must(rdma_resolve_route(id_, kResolveMs) == 0, "rdma_resolve_route");
         inline_ = shape.bytes <= create_qp(id_, 2 * shape.depth + 8);
-        near_ = ibv_reg_mr(id_->pd, payload_.data(), payload_.size(), 0);
+        local_mr_ = ibv_reg_mr(id_->pd, payload_.data(), payload_.size(), 0);
         word_mr_ = ibv_reg_mr(id_->pd, &word_, sizeof(word_), IBV_ACCESS_LOCAL_WRITE);
-        must(near_ != nullptr && word_mr_ != nullptr, "ibv_reg_mr");
+        must(local_mr_ != nullptr && word_mr_ != nullptr, "ibv_reg_mr");
         param.responder_resources = kReads;
         param.initiator_depth = kReads;
         param.retry_count = 3;
         param.rnr_retry_count = 7;
         must(rdma_connect(id_, &param) == 0, "rdma_connect");
-        if (id_->event->param.conn.private_data_len < sizeof(far_))
+        if (id_->event->param.conn.private_data_len < sizeof(remote_))
             throw cli::Failure("verbs: short private data");
-        memcpy(&far_, id_->event->param.conn.private_data, sizeof(far_));
+        memcpy(&remote_, id_->event->param.conn.private_data, sizeof(remote_));
     }
     ~VerbsClient() override
     {
         /* No rdma_disconnect(): it waits for an answer that a server which only listens never
          * sends.
          */
-        if (near_ != nullptr)
-            (void)ibv_dereg_mr(near_);
+        if (local_mr_ != nullptr)
+            (void)ibv_dereg_mr(local_mr_);
         if (word_mr_ != nullptr)
             (void)ibv_dereg_mr(word_mr_);
         rdma_destroy_qp(id_);
@@ -147,14 +147,14 @@ class VerbsClient : public PeerClient
         struct ibv_send_wr &wr = chain_[at];
 
         pieces_[at] = { reinterpret_cast<uint64_t>(payload_.data()),
-                        static_cast<uint32_t>(shape_.bytes), near_->lkey };
+                        static_cast<uint32_t>(shape_.bytes), local_mr_->lkey };
         wr = {};
         wr.sg_list = &pieces_[at];
         wr.num_sge = 1;
         wr.opcode = IBV_WR_RDMA_WRITE;
         wr.send_flags = inline_ ? IBV_SEND_INLINE : 0;
-        wr.wr.rdma.remote_addr = far_.address + offset;
-        wr.wr.rdma.rkey = far_.key;
+        wr.wr.rdma.remote_addr = remote_.address + offset;
+        wr.wr.rdma.rkey = remote_.key;
         wr.next = &chain_[at + 1];
     }
     /* Add the READ behind @n writes, and post the chain. */
@@ -169,8 +169,8 @@ class VerbsClient : public PeerClient
         wr.num_sge = 1;
         wr.opcode = IBV_WR_RDMA_READ;
         wr.send_flags = IBV_SEND_SIGNALED;
-        wr.wr.rdma.remote_addr = far_.address + offset;
-        wr.wr.rdma.rkey = far_.key;
+        wr.wr.rdma.remote_addr = remote_.address + offset;
+        wr.wr.rdma.rkey = remote_.key;
         errno = ibv_post_send(id_->qp, chain_.data(), &bad);
         must(errno == 0, "ibv_post_send");
     }
@@ -202,22 +202,22 @@ class VerbsClient : public PeerClient
     std::vector<struct ibv_send_wr> chain_;
     std::vector<struct ibv_sge> pieces_;
     struct rdma_cm_id *id_ = nullptr;
-    struct ibv_mr *near_ = nullptr;
+    struct ibv_mr *local_mr_ = nullptr;
     struct ibv_mr *word_mr_ = nullptr;
-    VerbsLent far_ = {};
+    VerbsRemote remote_ = {};
     uint64_t word_ = 0;
     bool inline_ = false;
 };
 
-static ContenderPtr connect(const Place &place, Shape shape, Way way)
+static ContenderPtr connect(const PeerSetup &setup, Shape shape, FlushMode mode)
 {
-    return std::make_unique<VerbsClient>(place, shape, way);
+    return std::make_unique<VerbsClient>(setup, shape, mode);
 }
 
 /* The target: how much a log may cost more than a bare write. */
-static double target(Shape shape, Way way)
+static double target(Shape shape, FlushMode mode)
 {
-    return way == Way::kEach && shape.depth == 1 ? 1.15 : 0;
+    return mode == FlushMode::kEach && shape.depth == 1 ? 1.15 : 0;
 }
 
 const Peer peer_verbs = { "verbs", "verbs", true, serve, connect, target };
