@@ -29,7 +29,7 @@ constexpr const char *kExamples =
     "  rpm-hints sweep --by nic --set \"media_write=90 ns\" --dimms 1,2,4,6\n"
     "  rpm-hints h9 --url shm:demo            (a server, in real time)\n";
 
-constexpr int kNothing = 3; /* exit status: every row was written, and none has numbers */
+constexpr int kNoNumbers = 3; /* exit status: every row was written, and none has numbers */
 
 struct Options {
     std::string run;
@@ -249,7 +249,7 @@ int run(const Options &options)
         return cli::kDone;
     std::cerr << "rpm-hints: " << options.run << ": nothing of it can be measured at "
               << options.url << "; each row says why\n";
-    return kNothing;
+    return kNoNumbers;
 }
 
 /* An option that would have no effect is a mistake. */

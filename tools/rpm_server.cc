@@ -49,7 +49,7 @@ using Server = std::unique_ptr<rpm_server, ServerClose>;
 
 std::atomic<rpm_server *> running{ nullptr };
 
-void say(const Options &options, const std::string &text)
+void notice(const Options &options, const std::string &text)
 {
     if (options.quiet)
         return;
@@ -270,16 +270,16 @@ std::string ready_text(rpm_server *server, const Options &options)
 }
 
 /* Tell the size of the pool: an existing pool, and any on a device, keeps its size. */
-void tell_size(rpm_server *server, const Options &options)
+void report_size(rpm_server *server, const Options &options)
 {
     struct rpm_server_stats stats = {};
 
     stats.size = sizeof(stats);
     cli::check("statistics", rpm_server_stats(server, &stats));
     if (options.size != 0 && options.size != stats.pool_bytes)
-        say(options, "the pool has " + cli::size_text(static_cast<double>(stats.pool_bytes)) +
-                         ": --size " + cli::size_text(static_cast<double>(options.size)) +
-                         " counts only when a file is made");
+        notice(options, "the pool has " + cli::size_text(static_cast<double>(stats.pool_bytes)) +
+                            ": --size " + cli::size_text(static_cast<double>(options.size)) +
+                            " counts only when a file is made");
 }
 
 int serve(const Options &options)
@@ -316,8 +316,8 @@ int serve(const Options &options)
             if (engine_err != 0)
                 rpm_server_stop(server.get());
         });
-        tell_size(server.get(), options);
-        say(options, ready_text(server.get(), options));
+        report_size(server.get(), options);
+        notice(options, ready_text(server.get(), options));
         notify_systemd("READY=1");
         err = rpm_server_run(server.get());
         notify_systemd("STOPPING=1");
@@ -327,7 +327,7 @@ int serve(const Options &options)
             write_stats(server.get(), options.json_stats);
     }
     running = nullptr;
-    say(options, "ended");
+    notice(options, "ended");
     return err == 0 && engine_err == 0 ? cli::kDone : cli::kFailed;
 }
 

@@ -27,7 +27,7 @@ std::string error_text(int err)
     return std::string(rpm_error_name(err)) + ": " + rpm_last_error();
 }
 
-Memory ask(uint32_t index, const std::string &path, int *err)
+Memory probe_memory(uint32_t index, const std::string &path, int *err)
 {
     Memory memory{ path, "", std::make_unique<rpm_device>(rpm_device_init()) };
 
@@ -183,7 +183,7 @@ std::vector<Device> probe_all(const std::vector<std::string> &paths, std::string
         Device device;
         int err;
 
-        device.push_back(ask(index, "", &err));
+        device.push_back(probe_memory(index, "", &err));
         if (err == RPM_E_RANGE)
             return devices;
         if (err == RPM_E_NOCAP) {
@@ -196,13 +196,13 @@ std::vector<Device> probe_all(const std::vector<std::string> &paths, std::string
             continue;
         }
         for (const std::string &path : paths)
-            device.push_back(ask(index, path, &err));
+            device.push_back(probe_memory(index, path, &err));
         devices.push_back(std::move(device));
     }
 }
 
 /* Without a device, report only the medium of @path. */
-bool tell_alone(const std::string &path, bool as_json)
+bool print_medium(const std::string &path, bool as_json)
 {
     rpm_facts facts = rpm_facts_init();
     int err = rpm_probe(path.c_str(), &facts);
@@ -234,7 +234,7 @@ int probe_devices(const std::vector<std::string> &paths, bool as_json)
         printf("%s\n", none.c_str());
     if (!none.empty())
         for (const std::string &path : paths)
-            failed = !tell_alone(path, as_json) || failed;
+            failed = !print_medium(path, as_json) || failed;
     if (as_json) {
         Json out = { { "devices", Json::array() }, { "none", or_null(none.c_str()) } };
 

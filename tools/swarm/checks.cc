@@ -29,7 +29,7 @@ void World::walk(rpm_log *log, LogModel &model, bool settles, Tally &tally)
         return;
     model.walk_begin(info.head_lsn);
     for (const auto &[lsn, data] : seen)
-        model.walk_meet(lsn, data.data(), data.size());
+        model.walk_record(lsn, data.data(), data.size());
     model.walk_end(settles);
     tally.walks++;
 }
@@ -37,7 +37,7 @@ void World::walk(rpm_log *log, LogModel &model, bool settles, Tally &tally)
 void World::read_only_walk(Client &client, Tally &tally)
 {
     auto &logs = logs_[client.server];
-    LogModel &model = *logs[dice_.below(logs.size())];
+    LogModel &model = *logs[random_.below(logs.size())];
     rpm_log *log = nullptr;
     int err = rpm_log_open(client.conn.get(), model.name().c_str(), nullptr, &log);
 
@@ -61,21 +61,21 @@ void World::write_slot(Client &client, Tally &tally)
 
     if (!client.region)
         return;
-    if (slot.may_be.empty())
-        slot.may_be.push_back(std::string(kSlotBytes, '\0'));
+    if (slot.possible.empty())
+        slot.possible.push_back(std::string(kSlotBytes, '\0'));
     /* After a failed write only a write of the whole slot makes its contents known again. A region
      * with slots may zero bytes up to the next 64, so a partial write is at the slot's end. */
-    if (slot.may_be.size() == 1 && dice_.chance(70)) {
-        offset = dice_.below(kSlotBytes / 8) * 8;
+    if (slot.possible.size() == 1 && random_.chance(70)) {
+        offset = random_.below(kSlotBytes / 8) * 8;
         len = offset == 0 ? kSlotBytes : kSlotBytes - offset;
     }
-    next = slot.may_be.back();
+    next = slot.possible.back();
     for (uint64_t i = 0; i < len; i++)
-        next[offset + i] = static_cast<char>(dice_.next());
-    slot.may_be.push_back(next);
+        next[offset + i] = static_cast<char>(random_.next());
+    slot.possible.push_back(next);
     err = rpm_region_write(client.region.get(), base + offset, next.data() + offset, len);
     if (err == 0) {
-        slot.may_be = { next };
+        slot.possible = { next };
         tally.slots++;
     } else {
         failed(client, err, tally);
@@ -88,15 +88,15 @@ void World::check_slots(Client &client)
     for (const auto &[id, slot] : slots_[client.server]) {
         char bytes[kSlotBytes];
 
-        if (slot.may_be.empty() || !client.region ||
+        if (slot.possible.empty() || !client.region ||
             rpm_region_read(client.region.get(), static_cast<uint64_t>(id) * kSlotBytes, bytes,
                             sizeof(bytes)) != 0)
             continue;
         for (size_t at = 0; at < sizeof(bytes); at += 8) {
             bool known = false;
 
-            for (const std::string &may_be : slot.may_be)
-                known = known || memcmp(may_be.data() + at, bytes + at, 8) == 0;
+            for (const std::string &possible : slot.possible)
+                known = known || memcmp(possible.data() + at, bytes + at, 8) == 0;
             if (!known)
                 throw Violation("slot " + std::to_string(id) + " of server " +
                                 std::to_string(client.server) + ": the word at " +
@@ -108,7 +108,7 @@ void World::check_slots(Client &client)
 void World::use_lock(Client &client, Tally &tally)
 {
     auto &holders = lock_holders_[client.server];
-    uint64_t index = dice_.below(kLocks);
+    uint64_t index = random_.below(kLocks);
     int err;
 
     if (!client.locks)
@@ -143,13 +143,13 @@ void World::final_check(Tally &tally)
         Client last;
 
         if (!down_[server])
-            rpm_sim_power_cut(sim_.get(), server, static_cast<rpm_cut>(dice_.below(4)));
+            rpm_sim_power_cut(sim_.get(), server, static_cast<rpm_cut>(random_.below(4)));
         restart(server);
         last.id = 15;
         last.server = server;
         if (!connect(last))
             throw Violation("server " + std::to_string(server) + " cannot be reached any more");
-        open_side(last);
+        open_region_and_locks(last);
         check_slots(last);
         for (auto &model : logs_[server]) {
             rpm_log_opts opts = rpm_log_opts_init();

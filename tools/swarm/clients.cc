@@ -13,18 +13,18 @@ rpm_conn_opts World::conn_opts()
     rpm_conn_opts opts = rpm_conn_opts_init();
 
     opts.timeout_us = 50000;
-    opts.hints = hints[dice_.below(6)];
+    opts.hints = hints[random_.below(6)];
     opts.staging_bytes = 4u << 20;
     return opts;
 }
 
-static std::string who(const Client &client)
+static std::string name_of(const Client &client)
 {
     return "client " + std::to_string(client.id);
 }
 
 /* A legal method chosen at random, not always the cheapest. */
-static uint32_t some_method(const rpm_facts &facts, Dice &dice)
+static uint32_t some_method(const rpm_facts &facts, Random &random)
 {
     std::vector<uint32_t> legal = { RPM_METHOD_DEFAULT };
 
@@ -32,7 +32,7 @@ static uint32_t some_method(const rpm_facts &facts, Dice &dice)
         if ((facts.methods & 1u << method) != 0 &&
             rpm_legal(&facts, static_cast<rpm_method>(method), RPM_DURABLE, nullptr))
             legal.push_back(method);
-    return legal[dice.below(legal.size())];
+    return legal[random.below(legal.size())];
 }
 
 bool World::connect(Client &client)
@@ -44,7 +44,7 @@ bool World::connect(Client &client)
     if (rpm_sim_connect(sim_.get(), client.server, &opts, &conn) != 0)
         return false;
     cli::check("facts", rpm_conn_facts(conn, &facts));
-    opts.method = some_method(facts, dice_);
+    opts.method = some_method(facts, random_);
     rpm_conn_close(&conn);
     if (rpm_sim_connect(sim_.get(), client.server, &opts, &conn) != 0)
         return false;
@@ -53,7 +53,7 @@ bool World::connect(Client &client)
 }
 
 /* Region and locks of a new connection; a failure shows at the next use. */
-void World::open_side(Client &client)
+void World::open_region_and_locks(Client &client)
 {
     rpm_region_opts opts = rpm_region_opts_init();
     rpm_region *region = nullptr;
@@ -61,7 +61,7 @@ void World::open_side(Client &client)
 
     opts.flags = RPM_REGION_CREATE;
     opts.bytes = 16 * kSlotBytes;
-    opts.slot_bytes = dice_.chance(50) ? kSlotBytes : 0;
+    opts.slot_bytes = random_.chance(50) ? kSlotBytes : 0;
     if (rpm_region_open(client.conn.get(), "slots", &opts, &region) == 0)
         client.region.reset(region);
     if (rpm_locks_open(client.conn.get(), "locks", kLocks, &locks) == 0)
@@ -77,7 +77,7 @@ void World::drop(Client &client)
     client.region.reset();
     client.locks.reset();
     client.conn.reset();
-    client.flying.clear();
+    client.outstanding.clear();
     client.model = nullptr;
 }
 
@@ -87,7 +87,7 @@ bool World::resume(Client &client, Tally &tally)
 {
     std::vector<rpm_outcome> outcomes(rpm_log_record_max(client.log.get()) != 0 ? 64 : 0);
     uint32_t count = 0;
-    bool writes = dice_.chance(80); /* resume writing, or only settle */
+    bool writes = random_.chance(80); /* resume writing, or only settle */
     auto *settle = writes ? rpm_log_resume : rpm_log_settle;
     int err =
         settle(client.log.get(), outcomes.data(), static_cast<uint32_t>(outcomes.size()), &count);
@@ -97,7 +97,7 @@ bool World::resume(Client &client, Tally &tally)
     if (err != 0 && err != (writes ? RPM_E_FENCED : RPM_E_TRIMMED))
         throw Violation("resume: " + std::string(rpm_error_name(err)) + ": " + rpm_last_error());
     tally.resumes++;
-    say(who(client) + " resumes " + client.model->name() + ": " + std::to_string(count) +
+    say(name_of(client) + " resumes " + client.model->name() + ": " + std::to_string(count) +
         " outcomes, " +
         (err != 0 ? rpm_error_name(err)
          : writes ? "writer again"
@@ -106,13 +106,14 @@ bool World::resume(Client &client, Tally &tally)
         uint64_t number = reinterpret_cast<uint64_t>(outcomes[i].context);
         size_t at = 0;
 
-        while (at < client.flying.size() &&
-               (number != 0 ? client.flying[at].number != number : !client.flying[at].blocking))
+        while (at < client.outstanding.size() &&
+               (number != 0 ? client.outstanding[at].number != number
+                            : !client.outstanding[at].blocking))
             at++;
-        if (at == client.flying.size())
+        if (at == client.outstanding.size())
             throw Violation("resume reports a record that was not outstanding");
-        number = client.flying[at].number;
-        client.flying.erase(client.flying.begin() + static_cast<long>(at));
+        number = client.outstanding[at].number;
+        client.outstanding.erase(client.outstanding.begin() + static_cast<long>(at));
         say("  record " + std::to_string(number) + " at " + std::to_string(outcomes[i].lsn) +
             ": present " + std::to_string(outcomes[i].present));
         if (outcomes[i].present < 0)
@@ -122,9 +123,9 @@ bool World::resume(Client &client, Tally &tally)
         tally.settled_absent += outcomes[i].present == 0;
     }
     reap(client, tally);
-    if (!client.flying.empty())
+    if (!client.outstanding.empty())
         throw Violation("resume does not tell of record " +
-                        std::to_string(client.flying.front().number));
+                        std::to_string(client.outstanding.front().number));
     if (err == 0 && writes)
         walk(client.log.get(), *client.model, true, tally);
     return err == 0 && writes;
@@ -139,7 +140,7 @@ void World::reconnect(Client &client, Tally &tally)
     client.held = 0;
     client.region.reset();
     client.locks.reset();
-    if (down_[client.server] && dice_.chance(60))
+    if (down_[client.server] && random_.chance(60))
         restart(client.server);
     if (down_[client.server] || rpm_conn_reconnect(client.conn.get()) != 0) {
         drop(client);
@@ -147,14 +148,14 @@ void World::reconnect(Client &client, Tally &tally)
     }
     if (client.log && !resume(client, tally)) {
         client.log.reset();
-        client.flying.clear();
+        client.outstanding.clear();
         client.model = nullptr;
     }
 }
 
 void World::failed(Client &client, int err, Tally &tally)
 {
-    say(who(client) + " fails: " + rpm_error_name(err));
+    say(name_of(client) + " fails: " + rpm_error_name(err));
     if (err == RPM_E_LOST || err == RPM_E_TIMEDOUT || (err == RPM_E_FENCED && client.log)) {
         reconnect(client, tally);
     } else if (err == RPM_E_FULL && client.log) {
@@ -167,7 +168,7 @@ void World::failed(Client &client, int err, Tally &tally)
 bool World::open_writer(Client &client, bool takeover, Tally &tally)
 {
     auto &logs = logs_[client.server];
-    LogModel &model = *logs[dice_.below(logs.size())];
+    LogModel &model = *logs[random_.below(logs.size())];
     rpm_log_opts opts = rpm_log_opts_init();
     rpm_log *log = nullptr;
     int err;
@@ -182,10 +183,10 @@ bool World::open_writer(Client &client, bool takeover, Tally &tally)
         return false;
     }
     tally.takeovers += takeover;
-    say(who(client) + (takeover ? " takes over " : " opens ") + model.name());
+    say(name_of(client) + (takeover ? " takes over " : " opens ") + model.name());
     client.log.reset(log);
     client.model = &model;
-    client.flying.clear();
+    client.outstanding.clear();
     walk(log, model, true, tally);
     return true;
 }
@@ -204,38 +205,38 @@ void World::reap(Client &client, Tally &tally)
                 continue;
             client.model->settle(number, true, done[i].lsn);
             tally.acknowledged++;
-            for (size_t at = 0; at < client.flying.size(); at++)
-                if (client.flying[at].number == number) {
-                    client.flying.erase(client.flying.begin() + static_cast<long>(at));
+            for (size_t at = 0; at < client.outstanding.size(); at++)
+                if (client.outstanding[at].number == number) {
+                    client.outstanding.erase(client.outstanding.begin() + static_cast<long>(at));
                     break;
                 }
         }
 }
 
-static size_t some_length(Dice &dice)
+static size_t some_length(Random &random)
 {
     static const size_t lengths[] = { 8, 16, 40, 41, 100, 232, 233, 300, 600, 1500 };
 
-    return lengths[dice.below(10)];
+    return lengths[random.below(10)];
 }
 
 void World::append(Client &client, Tally &tally)
 {
     uint64_t number = client.model->submit(client.id);
-    std::string data = payload_of(number, some_length(dice_));
+    std::string data = payload_of(number, some_length(random_));
     uint64_t lsn = 0;
     int err;
 
-    client.flying.push_back({ number, true });
+    client.outstanding.push_back({ number, true });
     err = rpm_log_append(client.log.get(), data.data(), data.size(), &lsn);
     if (err == 0) {
-        client.flying.pop_back();
+        client.outstanding.pop_back();
         client.model->settle(number, true, lsn);
         tally.acknowledged++;
         return;
     }
     if (err != RPM_E_LOST && err != RPM_E_TIMEDOUT && err != RPM_E_FENCED) {
-        client.flying.pop_back();
+        client.outstanding.pop_back();
         client.model->forget(number);
     }
     failed(client, err, tally);
@@ -243,19 +244,19 @@ void World::append(Client &client, Tally &tally)
 
 void World::append_burst(Client &client, Tally &tally)
 {
-    uint64_t count = 1 + dice_.below(24);
+    uint64_t count = 1 + random_.below(24);
 
     for (uint64_t i = 0; i < count; i++) {
         uint64_t number = client.model->submit(client.id);
-        std::string data = payload_of(number, some_length(dice_));
+        std::string data = payload_of(number, some_length(random_));
         uint64_t lsn = 0;
         int err = rpm_log_append_async(client.log.get(), data.data(), data.size(),
-                                       dice_.chance(40) ? static_cast<uint32_t>(RPM_MORE) : 0u,
+                                       random_.chance(40) ? static_cast<uint32_t>(RPM_MORE) : 0u,
                                        reinterpret_cast<void *>(number), &lsn);
 
         if (err == 0) {
             client.model->place(number, lsn);
-            client.flying.push_back({ number, false });
+            client.outstanding.push_back({ number, false });
             continue;
         }
         /* Refused: the record is not in the log and no completion follows. */
@@ -267,7 +268,7 @@ void World::append_burst(Client &client, Tally &tally)
         failed(client, err, tally);
         return;
     }
-    if (dice_.chance(50)) {
+    if (random_.chance(50)) {
         int err = rpm_log_persist(client.log.get());
 
         reap(client, tally);
@@ -278,7 +279,7 @@ void World::append_burst(Client &client, Tally &tally)
 
 void World::append_batch(Client &client, Tally &tally)
 {
-    uint32_t count = static_cast<uint32_t>(1 + dice_.below(8));
+    uint32_t count = static_cast<uint32_t>(1 + random_.below(8));
     std::vector<std::string> data;
     std::vector<rpm_slice> slices;
     std::vector<uint64_t> lsns(count);
@@ -287,14 +288,14 @@ void World::append_batch(Client &client, Tally &tally)
 
     for (uint32_t i = 0; i < count; i++) {
         numbers.push_back(client.model->submit(client.id));
-        data.push_back(payload_of(numbers.back(), some_length(dice_)));
-        client.flying.push_back({ numbers.back(), true });
+        data.push_back(payload_of(numbers.back(), some_length(random_)));
+        client.outstanding.push_back({ numbers.back(), true });
     }
     for (const std::string &record : data)
         slices.push_back({ record.data(), record.size() });
     err = rpm_log_append_batch(client.log.get(), slices.data(), count, lsns.data());
     if (err != RPM_E_LOST && err != RPM_E_TIMEDOUT && err != RPM_E_FENCED)
-        client.flying.resize(client.flying.size() - count);
+        client.outstanding.resize(client.outstanding.size() - count);
     for (uint32_t i = 0; i < count; i++) {
         if (err == 0) {
             client.model->settle(numbers[i], true, lsns[i]);
@@ -309,12 +310,12 @@ void World::append_batch(Client &client, Tally &tally)
 
 void World::trim(Client &client, Tally &tally)
 {
-    uint64_t lsn = client.model->some_present(dice_);
+    uint64_t lsn = client.model->some_present(random_);
     int err;
 
     client.model->trim_begin(lsn);
     err = rpm_log_trim(client.log.get(), lsn);
-    say(who(client) + " trims " + client.model->name() + " to " + std::to_string(lsn) + ": " +
+    say(name_of(client) + " trims " + client.model->name() + " to " + std::to_string(lsn) + ": " +
         (err == 0 ? "done" : rpm_error_name(err)));
     if (err == 0)
         client.model->trim_done(lsn);
@@ -325,7 +326,7 @@ void World::trim(Client &client, Tally &tally)
 
 void World::write_step(Client &client, Tally &tally)
 {
-    uint64_t what = dice_.below(100);
+    uint64_t what = random_.below(100);
 
     if (what < 30)
         append(client, tally);
@@ -342,7 +343,7 @@ void World::write_step(Client &client, Tally &tally)
     else
         client.log.reset();
     if (!client.log) {
-        client.flying.clear();
+        client.outstanding.clear();
         client.model = nullptr;
     }
 }

@@ -28,10 +28,10 @@ struct Violation : std::runtime_error {
 };
 
 /* A seeded random number generator, the same on every machine. */
-class Dice
+class Random
 {
   public:
-    explicit Dice(uint64_t seed) : state_(seed) {}
+    explicit Random(uint64_t seed) : state_(seed) {}
 
     uint64_t next()
     {
@@ -56,13 +56,13 @@ class Dice
     uint64_t state_;
 };
 
-enum class Fate { kOpen, kPresent, kAbsent };
+enum class Outcome { kUnknown, kPresent, kAbsent };
 
-constexpr uint64_t kNowhere = UINT64_MAX; /* no client learned an LSN */
+constexpr uint64_t kNoLsn = UINT64_MAX; /* no client learned an LSN */
 
 struct Submitted {
-    uint64_t lsn = kNowhere;
-    Fate fate = Fate::kOpen;
+    uint64_t lsn = kNoLsn;
+    Outcome outcome = Outcome::kUnknown;
     uint32_t writer = 0;
 };
 
@@ -91,22 +91,22 @@ class LogModel
      * claimed the log, so no other client writes: an unknown record that the walk does not find is
      * settled as absent. */
     void walk_begin(uint64_t first_lsn);
-    void walk_meet(uint64_t lsn, const void *data, size_t len);
+    void walk_record(uint64_t lsn, const void *data, size_t len);
     void walk_end(bool settles);
 
     /* The LSN of some record that is settled as present, for a trim. 0: none. */
-    uint64_t some_present(Dice &dice) const;
-    uint64_t count(Fate fate) const;
+    uint64_t some_present(Random &random) const;
+    uint64_t count(Outcome outcome) const;
 
   private:
-    [[noreturn]] void broken(const std::string &text) const;
+    [[noreturn]] void violation(const std::string &text) const;
 
     std::string name_;
     std::map<uint64_t, Submitted> records_;
-    std::map<uint64_t, uint64_t> met_; /* number -> LSN in this walk */
+    std::map<uint64_t, uint64_t> walked_; /* number -> LSN in this walk */
     uint64_t next_ = 1;
-    uint64_t head_sure_ = 0;  /* the head is at least at this LSN */
-    uint64_t head_maybe_ = 0; /* a trim to this LSN was requested */
+    uint64_t head_min_ = 0; /* the head is at least at this LSN */
+    uint64_t head_max_ = 0; /* a trim to this LSN was requested */
     uint64_t walk_first_ = 0;
 };
 

@@ -7,24 +7,24 @@
 namespace swarm
 {
 
-World::World(uint64_t seed, bool verbose) : seed_(seed), verbose_(verbose), dice_(seed)
+World::World(uint64_t seed, bool verbose) : seed_(seed), verbose_(verbose), random_(seed)
 {
     static const char *const presets[] = { "adr", "adr-noddio", "eadr", "msync" };
     rpm_sim_opts opts = rpm_sim_opts_init();
     rpm_sim *sim = nullptr;
     uint64_t clients;
 
-    preset_ = presets[dice_.below(4)];
-    servers_ = static_cast<uint32_t>(1 + dice_.below(3));
-    opts.seed = dice_.next();
+    preset_ = presets[random_.below(4)];
+    servers_ = static_cast<uint32_t>(1 + random_.below(3));
+    opts.seed = random_.next();
     opts.preset = preset_.c_str();
     opts.servers = servers_;
     opts.pool_bytes = 256u << 10;
     opts.dram_bytes = 16u << 10;
-    opts.loss_ppm = dice_.chance(50) ? static_cast<uint32_t>(dice_.below(30000)) : 0;
-    opts.duplicate_ppm = dice_.chance(50) ? static_cast<uint32_t>(dice_.below(30000)) : 0;
-    opts.delay_ns = dice_.chance(50) ? static_cast<uint32_t>(dice_.below(5000)) : 0;
-    opts.native_flush = dice_.chance(30);
+    opts.loss_ppm = random_.chance(50) ? static_cast<uint32_t>(random_.below(30000)) : 0;
+    opts.duplicate_ppm = random_.chance(50) ? static_cast<uint32_t>(random_.below(30000)) : 0;
+    opts.delay_ns = random_.chance(50) ? static_cast<uint32_t>(random_.below(5000)) : 0;
+    opts.native_flush = random_.chance(30);
     cli::check("world", rpm_sim_open(&opts, &sim));
     sim_.reset(sim);
     down_.assign(servers_, 0);
@@ -32,15 +32,15 @@ World::World(uint64_t seed, bool verbose) : seed_(seed), verbose_(verbose), dice
     lock_holders_.resize(servers_);
     for (uint32_t server = 0; server < servers_; server++) {
         logs_.emplace_back();
-        for (uint64_t i = 0, n = 1 + dice_.below(2); i < n; i++)
+        for (uint64_t i = 0, n = 1 + random_.below(2); i < n; i++)
             logs_.back().push_back(std::make_unique<LogModel>("log-" + std::to_string(server) +
                                                               "-" + std::to_string(i)));
     }
-    clients = 2 + dice_.below(3);
+    clients = 2 + random_.below(3);
     for (uint32_t i = 0; i < clients; i++) {
         clients_.emplace_back();
         clients_.back().id = i + 1;
-        clients_.back().server = static_cast<uint32_t>(dice_.below(servers_));
+        clients_.back().server = static_cast<uint32_t>(random_.below(servers_));
     }
 }
 
@@ -62,15 +62,15 @@ void World::restart(uint32_t server)
     down_[server] = 0;
 }
 
-static rpm_cut some_cut(Dice &dice)
+static rpm_cut some_cut(Random &random)
 {
-    return static_cast<rpm_cut>(dice.below(4));
+    return static_cast<rpm_cut>(random.below(4));
 }
 
 /* Cut the power now, or at one of the next events, in the middle of other operations. */
 void World::cut_power(Tally &tally)
 {
-    uint32_t server = static_cast<uint32_t>(dice_.below(servers_));
+    uint32_t server = static_cast<uint32_t>(random_.below(servers_));
 
     if (down_[server])
         return;
@@ -79,19 +79,19 @@ void World::cut_power(Tally &tally)
     for (Client &client : clients_)
         if (client.server == server)
             client.held = 0;
-    if (dice_.chance(30)) {
+    if (random_.chance(30)) {
         say("server " + std::to_string(server) + " loses power");
-        rpm_sim_power_cut(sim_.get(), server, some_cut(dice_));
+        rpm_sim_power_cut(sim_.get(), server, some_cut(random_));
         down_[server] = 1;
     } else {
         say("server " + std::to_string(server) + " is going to lose power");
-        rpm_sim_cut_at(sim_.get(), server, 1 + dice_.below(400), some_cut(dice_));
+        rpm_sim_cut_at(sim_.get(), server, 1 + random_.below(400), some_cut(random_));
     }
 }
 
 void World::kill_server(Tally &tally)
 {
-    uint32_t server = static_cast<uint32_t>(dice_.below(servers_));
+    uint32_t server = static_cast<uint32_t>(random_.below(servers_));
 
     if (down_[server])
         return;
@@ -117,8 +117,8 @@ void World::kill_client(Client &client, Tally &tally)
 
 void World::step(Tally &tally)
 {
-    Client &client = clients_[dice_.below(clients_.size())];
-    uint64_t what = dice_.below(1000);
+    Client &client = clients_[random_.below(clients_.size())];
+    uint64_t what = random_.below(1000);
 
     for (uint32_t server = 0; server < servers_; server++)
         if (rpm_sim_cut_happened(sim_.get(), server))
@@ -130,10 +130,10 @@ void World::step(Tally &tally)
     if (what < 18)
         return kill_client(client, tally);
     if (!client.conn) {
-        if (down_[client.server] && dice_.chance(30))
+        if (down_[client.server] && random_.chance(30))
             restart(client.server);
         if (!down_[client.server] && connect(client))
-            open_side(client);
+            open_region_and_locks(client);
         return;
     }
     if (what < 80)
@@ -147,7 +147,7 @@ void World::step(Tally &tally)
     else if (client.log)
         write_step(client, tally);
     else
-        (void)open_writer(client, dice_.chance(30), tally);
+        (void)open_writer(client, random_.chance(30), tally);
 }
 
 void World::run(uint64_t steps, Tally &tally)

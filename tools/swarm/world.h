@@ -43,7 +43,7 @@ struct LocksClose {
 };
 
 /* One outstanding record. */
-struct Flying {
+struct Outstanding {
     uint64_t number;
     bool blocking; /* its outcome carries no context */
 };
@@ -54,7 +54,7 @@ struct Client {
     cli::Conn conn;
     cli::Log log; /* open for writing, or null */
     LogModel *model = nullptr;
-    std::vector<Flying> flying; /* oldest first */
+    std::vector<Outstanding> outstanding; /* oldest first */
     cli::Region region;
     std::unique_ptr<rpm_locks, LocksClose> locks;
     uint64_t held = 0; /* lock index + 1 that it holds, 0: none */
@@ -62,7 +62,7 @@ struct Client {
 
 /* One slot of the region on a server: written by one client only. */
 struct Slot {
-    std::vector<std::string> may_be; /* last acknowledged contents, then those of failed writes
+    std::vector<std::string> possible; /* last acknowledged contents, then those of failed writes
                                         since */
 };
 
@@ -86,7 +86,7 @@ class World
     void drop(Client &client);
     void reconnect(Client &client, Tally &tally);
     bool resume(Client &client, Tally &tally);
-    void open_side(Client &client);
+    void open_region_and_locks(Client &client);
     bool open_writer(Client &client, bool takeover, Tally &tally);
     void append(Client &client, Tally &tally);
     void append_burst(Client &client, Tally &tally);
@@ -113,7 +113,7 @@ class World
 
     uint64_t seed_;
     bool verbose_;
-    Dice dice_;
+    Random random_;
     std::unique_ptr<rpm_sim, SimClose> sim_;
     std::string preset_;
     uint32_t servers_ = 1;
