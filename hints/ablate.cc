@@ -18,7 +18,7 @@ struct Work {
     uint64_t bytes;
 };
 
-constexpr uint64_t kOps = 50000; /* so many that the seed does not matter */
+constexpr uint64_t kOps = 50000; /* enough that the result does not depend on the seed */
 
 constexpr Work kWorks[] = {
     { "small-writes", clients, RPM_LOAD_WRITE, 16 }, /* the payload of the published runs */
@@ -85,13 +85,12 @@ extern const Experiment kAblate = {
     "",
     "ablate.cc",
     "the hints together",
-    "Which hints make the difference, and for whom?",
+    "Which hints have an effect, and on which kind of operation?",
     "Small one-sided persistent writes go from 15 M/s to 45 M/s, of 52 M/s that the media can do. "
     "H2 is absent from the published order. Each kind of operation has hints of its own: H1, H3, "
-    "H6 "
-    "and H9 for one-sided writes, H4 and H7 for calls, H8 for locks.",
-    "Each hint takes work off the media, or waiting off the client; what is left is limited by "
-    "the media, or by the server's cores.",
+    "H6 and H9 for one-sided writes, H4 and H7 for calls, H8 for locks.",
+    "Each hint saves work of the media, or time that the client waits; the remaining limit is the "
+    "media, or the server's cores.",
     { { "ablate_cumulative", "One hint after another", "bar", "x", "mops", "hints",
         "M operations/s", false, false },
       { "ablate_without", "All but one", "bar", "x", "mops", "hints", "M operations/s", false,

@@ -35,7 +35,7 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
                 continue;
             point.load.pattern = RPM_LOAD_SEQUENTIAL;
             point.load.fence_bytes = UINT64_MAX;
-            point.load.ops = 50000; /* the ratio is steady to 2 % then, whatever the seed */
+            point.load.ops = 50000; /* with any seed the ratio then varies by 2 % at most */
             add(&points, facts, point, hints, std::string("cores/") + op_name(op),
                 std::to_string(threads));
         }
@@ -62,8 +62,7 @@ extern const Experiment kNuma = {
     "How much slower is memory of the other socket?",
     "Writes lose more than half; reads lose little.",
     "A line from another socket crosses the link between them, and its write changes the "
-    "directory, "
-    "which the modules keep in their media: a write more for each media line.",
+    "directory, which the modules keep in their media: one more write for each media line.",
     { { "h1_cores", "Cores, sequential, by threads", "line", "x", "gbs", "threads", "GB/s", false,
         false },
       { "h1_clients", "Clients, random, one-sided", "line", "x", "mops", "bytes of an operation",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * h2_spread.cc: H2: server cores that write to one module, to all modules by interleaving, and to
- * all with a limit of writers for each module; and a NIC, which is one ordered writer.
+ * all with a limit of writers for each module; and a NIC, which writes in order, as a single
+ * writer.
  */
 #include "harness/experiment.h"
 
@@ -66,11 +67,12 @@ extern const Experiment kSpread = {
     "H2",
     "h2_spread.cc",
     "spread what server cores write over the modules, few writers to one at a time",
-    "How many cores may write to one module, and does a NIC suffer as they do?",
-    "One module is full with one core and loses with more than four; six interleaved ones peak at "
+    "How many cores may write to one module, and does a NIC lose bandwidth as cores do?",
+    "One module reaches its limit with one core and loses with more than four; six interleaved "
+    "ones peak at "
     "four or five and lose slowly; a NIC's writes to one module lose nothing with more clients.",
-    "Lines of many cores meet in one queue and in a buffer of 64 media lines: media lines are "
-    "written back before all of their four parts have come. A NIC is one ordered writer.",
+    "Lines of many cores share one queue and a buffer of 64 media lines: media lines are written "
+    "back before all of their four parts have arrived. A NIC writes in order, as a single writer.",
     { { "h2_threads", "256 B sequential writes, by writers", "line", "x", "gbs",
         "cores, or clients' threads", "GB/s", false, false } },
     measure,

@@ -61,7 +61,7 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
             if (reduced && bytes != 64 && bytes != 4096)
                 continue;
             point.load.pattern = pattern;
-            point.load.threads = 6; /* streams that a server has at a time */
+            point.load.threads = 6; /* sequential streams at a time */
             point.load.ops = ops_for(bytes, reduced) * 2;
             point.x = std::to_string(bytes);
             add(&points, facts, point, hints,
@@ -88,12 +88,15 @@ extern const Experiment kDdio = {
     "H3",
     "h3_ddio.cc",
     "turn DDIO off for one-sided writes to persistent memory, leave it on for messages",
-    "What does the cache on the way do to writes, and what to messages?",
-    "Large sequential writes through the cache cost the media two to four times as many writes and "
-    "lose as much; small random ones lose little. Messages are up to twice as fast with it. And a "
-    "READ after a WRITE proves nothing while it is on.",
-    "The cache gives lines up in another order than they came, so the parts of a media line reach "
-    "the module apart; a core that polls for messages finds them in the cache.",
+    "What is the effect of the cache on one-sided writes, and on messages?",
+    "Large sequential writes through the cache cost the media two to four times as many writes, "
+    "and "
+    "the bandwidth falls by the same factor; small random ones lose little. Messages are up to "
+    "twice "
+    "as fast through the cache. While DDIO is on, a READ after a WRITE proves nothing.",
+    "The cache evicts lines in another order than they arrived in, so the parts of a media line "
+    "reach "
+    "the module at different times; a core that polls for messages finds them in the cache.",
     { { "h3_clients", "One-sided writes", "line", "x", "gbs", "bytes of an operation", "GB/s", true,
         true },
       { "h3_evicted", "Sequential writes of cores", "line", "x", "gbs", "threads", "GB/s", false,

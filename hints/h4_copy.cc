@@ -16,11 +16,11 @@ void add(std::vector<Point> *points, const rpm_facts &facts, Point point, uint32
 {
     for (uint32_t copy : { RPM_COPY_STREAM, RPM_COPY_CLWB, RPM_COPY_STORE }) {
         if (copy == RPM_COPY_STORE && name == "latency")
-            continue; /* it ends before any byte is written */
+            continue; /* such an operation ends before any byte is written */
         point.hints = with(hints, 4, copy == RPM_COPY_STREAM);
         plan_load(facts, &point);
         point.load.copy = copy;
-        point.load.writers_max = 0; /* that is the subject of H2 */
+        point.load.writers_max = 0; /* H2 limits writers */
         point.series = copy_name(copy);
         point.x = std::to_string(point.load.bytes);
         point.label = "h4/" + name + "/" + point.x + "/" + copy_name(copy);
@@ -61,8 +61,10 @@ extern const Experiment kCopy = {
     "By bandwidth they win from between 128 and 256 bytes on, and by a factor of two at 512; "
     "below that cached stores with write-backs are faster. Stores without write-backs are the "
     "slowest for large copies, and not durable.",
-    "A cached store reads its line first and a core manages fewer of them; a stream costs a fence "
-    "that takes longer. Lines that only the cache writes back reach the media in pieces.",
+    "A cached store reads its line first, so a core has a lower rate of them; a non-temporal store "
+    "needs a fence that takes longer. Lines that only the cache writes back reach the media as "
+    "parts "
+    "of media lines.",
     { { "h4_cores", "Six cores, random writes", "line", "x", "gbs", "bytes of an operation", "GB/s",
         true, true },
       { "h4_latency", "One core, one operation", "line", "x", "p50_ns", "bytes of an operation",

@@ -56,11 +56,11 @@ extern const Experiment kXpline = {
     "H5",
     "h5_xpline.cc",
     "writes over 256 bytes start at, and fill, media lines of 256 bytes",
-    "What does a media line that is not filled cost?",
+    "What is the cost of a media line that is not filled?",
     "Just over 256 bytes a padded record costs no more media writes than one that is packed, and "
     "fewer when that one lies across one more media line; the gain falls with size. 256 bytes "
     "across two media lines cost twice the media writes.",
-    "A part of a media line takes as long to write as all of it.",
+    "To write a part of a media line takes as long as to write all of it.",
     { { "h5_records", "Clients, random records", "line", "x", "mops", "bytes of a record",
         "M operations/s", true, true },
       { "h5_skew", "Six cores, by where a write starts in a media line", "line", "x", "write_amp",

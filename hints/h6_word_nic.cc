@@ -42,10 +42,10 @@ extern const Experiment kWordNic = {
     "H6",
     "h6_word_nic.cc",
     "small one-sided writes are whole, aligned words of 64 bytes",
-    "What does a write cost that ends in the middle of a word?",
+    "What is the cost of a write that ends in the middle of a word?",
     "Lengths that are no multiple of 64 lose, and read the media; padded ones do not.",
-    "The root complex must have the rest of a word before it can write it: a read of the media for "
-    "each partial word, which takes a third of the time of a write.",
+    "The root complex must read the rest of a partial word from the media before it can write the "
+    "word; the read takes a third of the time of a write.",
     { { "h6_clients", "Clients, random one-sided writes", "line", "x", "mops",
         "bytes of an operation", "M operations/s", false, false } },
     measure,

@@ -2,7 +2,8 @@
 /*
  * h7_word_cpu.cc: H7: small writes of server cores that are whole lines of 64 bytes, or not.
  *
- * The public wording of H7 is uncertain: see lib/plan/rule_word.c. This is its reading for cores.
+ * The published wording of H7 is uncertain, see lib/plan/rule_word.c. This experiment applies it to
+ * cores.
  */
 #include "harness/experiment.h"
 
@@ -53,7 +54,7 @@ extern const Experiment kWordCpu = {
     "H7",
     "h7_word_cpu.cc",
     "small writes of server cores are whole, aligned lines of 64 bytes",
-    "What does a stream cost that ends in the middle of a line?",
+    "What is the cost of a stream that ends in the middle of a line?",
     "Streams whose length is no multiple of 64 read the media and lose, where the media are the "
     "bottleneck; calls lose less, because the cores are.",
     "A part of a line that leaves a core's buffers makes the module read the rest first.",

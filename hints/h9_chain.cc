@@ -62,8 +62,8 @@ extern const Experiment kChain = {
     "What does waiting for the WRITE before the READ cost?",
     "One operation at a time: about 4 us in two round trips, 3 us chained. Many at a time: the "
     "same rate, since the media are the bottleneck.",
-    "A queue pair executes in order, so the READ's answer speaks for the WRITE before it; two "
-    "requests are fetched by the NIC together, which costs less than a round trip.",
+    "A queue pair executes in order, so the answer to the READ proves the WRITE before it; the NIC "
+    "fetches the two requests together, which takes less time than a round trip.",
     { { "h9_latency", "One persistent write at a time", "line", "x", "p50_ns",
         "bytes of an operation", "median, ns", true, false },
       { "h9_rate", "240 at a time", "line", "x", "mops", "bytes of an operation", "M operations/s",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * headline.cc: the most important results, as one number each: so quick that they can be measured
- * again for each changed number of a preset.
+ * headline.cc: the most important results, as one number each. They take so little time that a
+ * sensitivity analysis measures them again for each changed number of a preset.
  */
 #include "headline.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * points.cc: published numbers that belong to no experiment: those of the platform's memory alone.
- * They show whether the model agrees with the machine of the experiments.
+ * points.cc: published microbenchmarks of the platform's memory alone, which belong to no hint.
+ * They show whether the model agrees with the machine of the published experiments.
  */
 #include "harness/experiment.h"
 
@@ -21,9 +21,9 @@ struct Line {
     uint32_t copy;
     uint32_t pattern;
     bool fences; /* the core waits after each operation */
-    bool one;    /* of the modules */
+    bool one;    /* on one module only */
     uint32_t memory;
-    uint64_t region; /* 0: large */
+    uint64_t region; /* bytes; 0: the default, which is larger than all caches */
 };
 
 constexpr uint32_t kRnd = RPM_LOAD_RANDOM, kSeq = RPM_LOAD_SEQUENTIAL;
@@ -110,9 +110,10 @@ extern const Experiment kPoints = {
     "",
     "points.cc",
     "the memory by itself",
-    "Is the modelled memory the one that was measured?",
+    "Does the modelled memory agree with the measured one?",
     "Published latencies, rates and bandwidths, each within its tolerance.",
-    "Those that the preset's numbers were taken from come out again; the others follow.",
+    "The model reproduces the points from which the preset's numbers were taken; the others "
+    "follow.",
     {},
     measure,
 };

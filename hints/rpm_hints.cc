@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpm_hints.cc: run an experiment, or a sweep, on the device model or over a live link.
+ * rpm_hints.cc: run an experiment, or a sweep, on the performance model or over a live link.
  */
 #include "cli.h"
 #include "harness/experiment.h"
@@ -16,7 +16,7 @@ namespace
 
 constexpr const char *kSweepGroup = "Sweep";
 constexpr const char *kExamples =
-    "Runs: h1 .. h9 (one hint each), ablate (all together), points (the memory by itself), sweep\n"
+    "Runs: h1 .. h9 (one hint each), ablate (all together), points (the memory alone), sweep\n"
     "(combinations of the options below it), headline (the results in short), params (the numbers\n"
     "of the preset), list (the experiments).\n"
     "Examples:\n"
@@ -79,7 +79,8 @@ int list(const Options &options)
 void model_only(const Options &options)
 {
     if (!hints::is_sim(options.url))
-        throw cli::Failure(options.run + ": of the model only, " + options.url + " is none");
+        throw cli::Failure(options.run + " runs on the model only: " + options.url +
+                           " is not a sim: URL");
 }
 
 int params(const Options &options)
@@ -173,7 +174,8 @@ hints::Row measure_once(const Options &options, hints::Platform *platform,
     }
 }
 
-/* The median of the requested number of runs, on the model each with its own seed. */
+/* Measure @point as often as requested; returns the run with the median rate. On the model each run
+ * has its own seed. */
 hints::Row measure(const Options &options, hints::Platform *platform, hints::Point point,
                    uint64_t *events)
 {
@@ -225,7 +227,7 @@ int run(const Options &options)
         hints::Row row = measure(options, platform.get(), point, &events);
 
         if (cli::stopped()) /* a live row is incomplete */
-            throw cli::Failure("interrupted: the rows before are whole");
+            throw cli::Failure("interrupted: only the rows written so far are complete");
         if (csv != nullptr)
             csv->add(options.run, options.url, row);
         rows.push_back(hints::row_json(options.run, options.url, row));
@@ -248,7 +250,7 @@ int run(const Options &options)
     if (measured)
         return cli::kDone;
     std::cerr << "rpm-hints: " << options.run << ": nothing of it can be measured at "
-              << options.url << "; each row says why\n";
+              << options.url << "; the note of each row has the reason\n";
     return kNoNumbers;
 }
 
@@ -310,9 +312,9 @@ void add_sweep(CLI::App *app, hints::Sweep *sweep)
         app->add_option(name, value, text)->check(CLI::IsMember(words.all()))->group(group);
     };
 
-    word("--by", sweep->by, hints::kByWords, "processor that carries it out");
+    word("--by", sweep->by, hints::kByWords, "processor that carries the operation out");
     word("--op", sweep->op, hints::kOpWords, "operation");
-    list(app->add_option("--bytes,--size", sweep->bytes, "of one operation: 64,4K"));
+    list(app->add_option("--bytes,--size", sweep->bytes, "bytes of one operation: 64,4K"));
     list(app->add_option("--threads", sweep->threads, "clients' threads, or cores")
              ->check(CLI::Range(1, 4096)));
     list(app->add_option("--pattern", sweep->patterns, "order of addresses")
@@ -328,12 +330,13 @@ void add_sweep(CLI::App *app, hints::Sweep *sweep)
     app->add_option("--fence", sweep->fence,
                     "a core fences after this many bytes, or never; default: after each operation")
         ->group(group);
-    word("--ddio", sweep->ddio, hints::kDdioWords, "do a NIC's writes go to the CPU's cache");
+    word("--ddio", sweep->ddio, hints::kDdioWords, "whether a NIC's writes go to the CPU's cache");
     word("--socket", sweep->socket, hints::kSocketWords,
          "socket of NIC and cores, seen from the memory");
     app->add_option("--align", sweep->align, "operations start at multiples of this")->group(group);
     app->add_option("--pad", sweep->pad, "a write's length is rounded up to this")->group(group);
-    app->add_option("--region", sweep->region, "bytes that are touched")->group(group);
+    app->add_option("--region", sweep->region, "bytes of the memory that is accessed")
+        ->group(group);
     app->add_option("--skew", sweep->skew, "operations start this many bytes later")->group(group);
     app->add_option("--depth", sweep->depth, "operations of a thread outstanding")
         ->check(CLI::Range(1, 64))
@@ -345,7 +348,8 @@ void add_sweep(CLI::App *app, hints::Sweep *sweep)
     app->add_option("--one-dimm", sweep->one_dimm, "1: all on one module, 2: each on its own")
         ->check(CLI::Range(0, 2))
         ->group(group);
-    app->add_option("--writers-max", sweep->writers_max, "cores that stream to a module at a time")
+    app->add_option("--writers-max", sweep->writers_max,
+                    "cores that stream to a module at a time, at most")
         ->group(group);
     app->add_option("--ops", sweep->ops, "operations to measure for each point")
         ->check(CLI::Range(1, 16 << 20))
@@ -356,7 +360,7 @@ void add_sweep(CLI::App *app, hints::Sweep *sweep)
 
 int main(int argc, char **argv)
 {
-    CLI::App app("Measure what the hints for RDMA and persistent memory do", "rpm-hints");
+    CLI::App app("Measure the effect of the hints for RDMA and persistent memory", "rpm-hints");
     Options options;
 
     app.footer(kExamples);
@@ -366,7 +370,7 @@ int main(int argc, char **argv)
     app.add_option("--url", options.url, "sim:preset=P,seed=N (the model), or a server's");
     cli::secret_option(&app);
     cli::hints_option(
-        app.add_option("--hints", options.hints, "Switches: all, none, H6,H9 or -H3"));
+        app.add_option("--hints", options.hints, "Hints in force: all, none, H6,H9 or -H3"));
     app.add_option("--csv", options.csv, "Write rows as CSV; -: to standard output")
         ->type_name("FILE");
     app.add_option("--json", options.json, "Write JSON; alone or -: to standard output")
@@ -375,11 +379,12 @@ int main(int argc, char **argv)
         ->default_str("-");
     app.add_option("--set", options.set, "Replace a number of the preset: \"NAME=VALUE UNIT\"");
     app.add_option("--repeat", options.repeats,
-                   "Measure each point this many times; its median counts")
+                   "Measure each point this many times; the row is the median run")
         ->check(CLI::Range(1, 1000));
-    app.add_flag("--reduced", options.sweep.reduced, "Fewer points, fewer operations");
-    app.add_flag("--quiet", options.quiet, "No text");
-    app.add_flag("--stats", options.stats, "Events of the model and time taken, at the end");
+    app.add_flag("--reduced", options.sweep.reduced, "Measure fewer points, with fewer operations");
+    app.add_flag("--quiet", options.quiet, "Print no text");
+    app.add_flag("--stats", options.stats,
+                 "Print the model's events and the time taken, at the end");
     add_sweep(&app, &options.sweep);
     return cli::run(app, argc, argv, [&app, &options] {
         check_options(app, options);

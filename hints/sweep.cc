@@ -31,7 +31,7 @@ uint64_t size(const std::string &text, const char *option)
     return bytes;
 }
 
-/* Options replace the fields that the hints decided. */
+/* Options replace fields that the hints decided. */
 void replace(const Sweep &sweep, rpm_load *load)
 {
     if (!sweep.memory.empty())
@@ -83,7 +83,7 @@ Point make(const rpm_facts &facts, uint32_t hints, const Sweep &sweep, const Cho
     load->ops = sweep.ops != 0 ? sweep.ops : ops_for(load->bytes, sweep.reduced);
     point.hints = hints;
     if (load->bytes == 0)
-        throw cli::Failure("--bytes: an operation has at least one");
+        throw cli::Failure("--bytes 0: an operation has at least one byte");
     if (!choice.persist.empty() && load->by != RPM_BY_NIC)
         throw cli::Failure("--persist is about one-sided writes: --by nic");
     if (!choice.copy.empty() && load->by == RPM_BY_NIC)

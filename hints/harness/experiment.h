@@ -30,7 +30,7 @@ struct Figure {
 
 struct Experiment {
     const char *run;
-    const char *hint; /* "": no single hint */
+    const char *hint; /* "H1"; "": no single hint */
     const char *file;
     const char *title;
     const char *question;
@@ -38,8 +38,8 @@ struct Experiment {
     const char *why;
     std::vector<Figure> figures;
 
-    /* The points under a set of hints; fewer when @reduced, with the same labels. The hints decide
-     * their fields of the load, unless the experiment is about these fields. */
+    /* The points to measure with a set of hints; @reduced: fewer points, with the same labels. The
+     * hints decide their fields of the load, unless the experiment varies these fields. */
     std::vector<Point> (*points)(const rpm_facts &facts, uint32_t hints, bool reduced);
 };
 
@@ -50,7 +50,7 @@ const Experiment *find_experiment(const std::string &run);
 extern const Experiment kNuma, kSpread, kDdio, kCopy, kXpline, kWordNic, kWordCpu, kLock, kChain;
 extern const Experiment kAblate, kPoints;
 
-/* Enough operations to be steady, fewer of large ones. */
+/* The number of operations for a steady result: fewer of large operations. */
 uint64_t ops_for(uint64_t bytes, bool reduced);
 
 /* Clients as in the published runs: 3 machines of 10 threads, with 8 operations outstanding

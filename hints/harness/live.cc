@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * live.cc: points over a link to a server, in real time: one connection for each thread, all of
- * them closed loops. A point that needs what a link cannot choose (sockets, modules, the state of
- * DDIO, the server's own cores) has a note and no numbers; so has a point about a hint that does
- * not apply to the link, such as H9 where no NIC writes.
+ * live.cc: measure points over a link to a server, in real time: one connection for each thread,
+ * each with one operation outstanding. A point that depends on what a link cannot select (sockets,
+ * modules, the state of DDIO, the server's own cores) has a note and no numbers; so has a point
+ * about a hint that does not apply to the link, such as H9 if no NIC writes.
  *
- * The measured regions have this process's number in their names and are removed at the end.
+ * The regions that are written have the process ID in their names and are removed at the end.
  */
 #include "platform.h"
 
@@ -50,7 +50,7 @@ class Live : public Platform
         facts_ = rpm_facts_init();
         cli::check(url, rpm_conn_facts(conn_.get(), &facts_));
         nic_ = (facts_.methods & 1u << RPM_METHOD_READ) != 0;
-        std::signal(SIGPIPE, SIG_IGN); /* else `| head` would keep the regions from being removed */
+        std::signal(SIGPIPE, SIG_IGN); /* with `| head` the regions must still be removed */
     }
 
     ~Live() override
@@ -59,8 +59,8 @@ class Live : public Platform
             int err = rpm_conn_remove(conn_.get(), name_of(dram).c_str());
 
             if (err != 0 && err != RPM_E_NOENT)
-                std::fprintf(stderr, "rpm-hints: %s is left behind: %s\n", name_of(dram).c_str(),
-                             rpm_last_error());
+                std::fprintf(stderr, "rpm-hints: cannot remove region %s: %s\n",
+                             name_of(dram).c_str(), rpm_last_error());
         }
     }
 
@@ -98,21 +98,21 @@ class Live : public Platform
         std::string why;
 
         if (load.by == RPM_BY_CORE)
-            return "the server's own cores are not reached over a link";
+            return "a link cannot use the server's own cores";
         if (load.remote_socket != 0)
-            return "the memory and the port are where they are: no other socket to compare with";
+            return "a link cannot select the socket of the memory or of the port";
         if (load.one_dimm != 0 || !point.set.empty())
-            return "a link does not choose memory modules";
+            return "a link cannot select memory modules";
         if (load.op == RPM_LOAD_CAS && load.memory == RPM_LOAD_NVM)
             return "the library does not do atomics on persistent memory (H8)";
         if (load.op != RPM_LOAD_CAS && load.memory == RPM_LOAD_DRAM)
-            return "what the library reads and writes is in the pool";
+            return "the library reads and writes memory of the pool only, not DRAM";
         if (load.op == RPM_LOAD_READ && load.by == RPM_BY_CALL)
             return "the library reads one-sided only";
         if (load.bytes > kSpanMost || load.skew_bytes != 0)
-            return "not an operation of this measurement: at most 1 MiB, at whole lines";
+            return "over a link an operation has at most 1 MiB and begins at a line (skew 0)";
         if (point.about == 3 && !nic_)
-            return "no NIC writes here: DDIO has no part";
+            return "no NIC writes here: DDIO has no effect";
         if (load.region_bytes != 0 && load.region_bytes < slot_of(load))
             return "the region has no room for one operation";
         why = load.by == RPM_BY_CALL ? calls_show(load) : hint_shows(point);
@@ -122,7 +122,7 @@ class Live : public Platform
     static std::string calls_show(const rpm_load &load)
     {
         if (load.copy == RPM_COPY_STORE)
-            return "the library does not leave what it acknowledges to the caches";
+            return "the library acknowledges no write that is only in the caches";
         return "";
     }
 
@@ -132,16 +132,16 @@ class Live : public Platform
         const rpm_load &load = point.load;
 
         if (load.op == RPM_LOAD_WRITE && load.persist == RPM_PERSIST_NONE)
-            return "the library does not acknowledge a write that nothing proves";
+            return "the library acknowledges no write without proof that it is durable";
         if (point.about == 5 && facts_.line_bytes != 256)
-            return "the media's lines are not known to be of 256 bytes";
+            return "the media line of this server is not known to have 256 bytes";
         if (point.about == 6 && !nic_)
-            return "no NIC writes here: what CPUs write is H7's";
+            return "no NIC writes here: for writes by a CPU see H7";
         if ((point.about == 9 || load.persist == RPM_PERSIST_WAIT) && !nic_ &&
             load.op == RPM_LOAD_WRITE)
-            return "no NIC writes here: no READ follows that could be waited for or chained";
+            return "no NIC writes here: no READ follows the write";
         if (point.about == 9 && load.flush_memory == RPM_LOAD_NVM)
-            return "the library's READ is of DRAM";
+            return "the READ of the library reads DRAM";
         return "";
     }
 
@@ -153,7 +153,7 @@ class Live : public Platform
                (facts_.ddio == RPM_UNKNOWN ? "unknown"
                 : facts_.ddio == RPM_YES   ? "on"
                                            : "off") +
-               " at this server, and a client cannot turn it";
+               " at this server, and a client cannot change that";
     }
 
     rpm_region_opts region_opts(const rpm_load &load) const
@@ -194,7 +194,7 @@ class Live : public Platform
         worker->region = cli::Region(opened);
     }
 
-    /* The hints that make the library do what a sweep names. */
+    /* The hints with which the library copies and persists as the options of a sweep say. */
     static uint32_t hints_of(const Point &point)
     {
         const rpm_load &load = point.load;

@@ -58,7 +58,7 @@ class Modelled : public Platform
     }
 
   private:
-    /* With few operations, a large share is at the edges of the measurement. */
+    /* With few operations, a large share runs while the load starts or ends. */
     static std::string short_run(const rpm_load &load)
     {
         uint64_t under_way = std::max(load.threads, 1u) * uint64_t{ std::max(load.depth, 1u) };
@@ -141,7 +141,8 @@ std::unique_ptr<Platform> open_platform(const std::string &url, const std::strin
     if (is_sim(url))
         return open_model(parse_sim(url), set);
     if (!set.empty())
-        throw cli::Failure("--set replaces numbers of a preset: " + url + " has none");
+        throw cli::Failure("--set replaces numbers of a preset: " + url +
+                           " has none, only sim: URLs have one");
     return open_live(url);
 }
 

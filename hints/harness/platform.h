@@ -20,12 +20,12 @@ class Platform
     /* The facts of the platform; of a modelled one, with the point's numbers replaced. */
     virtual rpm_facts facts(const Point &point) = 0;
 
-    /* Carry the load out unchanged. The row's note says what this platform cannot show. */
+    /* Carry the load out unchanged. A row without numbers has the reason in its note. */
     virtual Row measure(const Point &point) = 0;
 };
 
-/* "sim:preset=P,seed=N" is the model, anything else a server. @set: numbers replaced in all points.
- */
+/* The performance model for "sim:preset=P,seed=N", else a link to the server at @url. @set: numbers
+ * of the preset that are replaced for all points. */
 std::unique_ptr<Platform> open_platform(const std::string &url, const std::string &set);
 
 /* The preset and the seed of a sim: URL. */

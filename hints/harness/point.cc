@@ -10,8 +10,8 @@ namespace hints
 namespace
 {
 
-/* The facts of a platform with the settings that the hints ask for; is_durable() uses the real
- * facts. */
+/* The facts of a platform, changed to the settings that the hints prescribe. is_durable() uses the
+ * unchanged facts. */
 rpm_facts planned_facts(rpm_facts facts)
 {
     facts.domain = RPM_DOMAIN_ADR;
@@ -58,7 +58,7 @@ void plan_sizes(const rpm_plan &plan, rpm_load *load)
     }
 }
 
-/* Non-temporal stores are used where they are faster: not for a line or two, see
+/* One or two lines are stored and written back, which is faster than non-temporal stores, see
  * lib/plan/rule_copy.c. */
 uint32_t copy_of(const rpm_plan &plan, uint64_t bytes)
 {

@@ -57,7 +57,7 @@ void plan_load(const rpm_facts &facts, Point *point);
 /* Does a completion of the point promise that the bytes survive a power loss on that platform? */
 bool is_durable(rpm_facts facts, const Point &point);
 
-/* "all", "none", "H1,H3". */
+/* "all", "none", or such as "H1+H3". */
 std::string hints_text(uint32_t hints);
 
 const char *by_name(uint32_t by);
