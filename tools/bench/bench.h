@@ -23,9 +23,9 @@ inline uint64_t now_ns()
                                  std::chrono::nanoseconds(1));
 }
 
-/* CPUs this process may run on. */
+/* The CPUs on which this process may run. */
 std::vector<int> allowed_cpus();
-/* Bind the calling thread to this CPU; -1: to none. */
+/* Bind the calling thread to this CPU; -1: do nothing. */
 void pin(int cpu);
 
 double median(std::vector<double> values);
@@ -58,8 +58,8 @@ class MemoryDir
     std::string path_;
 };
 
-/* A file of that directory, mapped and written to once, so that no page is touched first while the
- * clock runs. */
+/* A file of that directory, mapped and written to once, so that no page fault happens while a burst
+ * is timed. */
 class Mapping
 {
   public:
@@ -111,7 +111,7 @@ struct RunOptions {
     uint32_t batch = 1;
     uint32_t method = 0;
     uint32_t level = 0;
-    uint32_t mix = 70;  /* percent of mixed that are reads */
+    uint32_t mix = 70;  /* percentage of reads in mixed */
     uint32_t locks = 1; /* in the table that all threads share */
     uint32_t pace = 0;  /* enum rpm_pace */
     std::string wait;   /* poll, block; empty: block at depth 1 */
@@ -120,8 +120,8 @@ struct RunOptions {
     std::string json;
     std::string csv;
     double seconds = 1;
-    double ramp =
-        -1; /* seconds before these that are not measured; negative: a fifth of them, at most 0.2 */
+    /* Seconds of operations before the measurement; negative: a fifth of it, at most 0.2. */
+    double ramp = -1;
     double timeout = 5;
 };
 
@@ -137,7 +137,7 @@ struct CompareOptions {
     uint32_t port = 7204;         /* of the peer's server; librpm's server uses the next */
     std::string memory;           /* device of which both servers lend a part; empty: files in
                                      dir */
-    uint32_t method = 0;          /* ours */
+    uint32_t method = 0;          /* of librpm, enum rpm_method */
 };
 
 int run(const RunOptions &options);

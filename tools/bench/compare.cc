@@ -2,7 +2,7 @@
 /*
  * compare.cc: measure librpm and other libraries in alternation, in the same run, on the same kind
  * of memory. A round is many short bursts of each, in turn; its value is the median burst, so that
- * other load on the machine affects all alike and rarely. A row is the median of its rounds.
+ * other load on the machine affects all of them alike. A row is the median of its rounds.
  */
 #include "bench/compare.h"
 
@@ -50,7 +50,7 @@ void fail_only(const std::string &only, const std::vector<std::string> &names)
     throw cli::Failure("--only: no row is called \"" + only + "\"; there are: " + all);
 }
 
-/* Print all digits: 0.125 is not 0.12. */
+/* Print all digits of a target such as 0.125. */
 static std::string target_text(double target)
 {
     char text[16];
@@ -264,12 +264,13 @@ static void print_notes(const Testbed &testbed)
     printf("memory in %s, declared to be in the ADR domain; nothing here survives a power cut\n",
            testbed.options.dir.c_str());
     if (testbed.client_cpu == testbed.server_cpu)
-        printf("one CPU only: rows with a second thread measure the scheduler\n");
+        printf("one CPU only: rows with two threads measure the scheduler\n");
     if (make_pmemlog(testbed.dir, shape, kCapacity) == nullptr)
-        printf("no libpmemlog.so.1 here: its rows are left out\n");
+        printf("libpmemlog.so.1 is not installed: its rows are left out\n");
     if (make_limit(testbed.dir, shape, kCapacity) == nullptr)
         printf("no hand-written loop for this CPU: its rows are left out\n");
-    printf("ratio: time of ours over time of the other, below 1 is faster; median of %u rounds\n\n",
+    printf("ratio: time of librpm over time of the other, below 1 librpm is faster; median of %u "
+           "rounds\n\n",
            testbed.options.rounds);
 }
 

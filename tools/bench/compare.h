@@ -21,7 +21,7 @@ struct Row {
     uint32_t depth;
     std::string against;
     std::string unit;
-    double target = 0; /* ratio at most; 0: none */
+    double target = 0; /* largest ratio that meets the target; 0: no target */
     double ours = 0;
     double other = 0;
     double ratio = 0;
@@ -47,7 +47,7 @@ void conclude(Row &row, const std::vector<double> &ours, const std::vector<doubl
 /* Does --only select this row? */
 bool wanted(const std::string &only, const std::string &what, const std::string &against);
 
-/* Fail: --only selects none of @names, some of which may be equal. */
+/* Fail: --only selects no row; the error lists @names, each once. */
 [[noreturn]] void fail_only(const std::string &only, const std::vector<std::string> &names);
 
 void print_header();
@@ -57,7 +57,7 @@ void print_row(const Row &row);
 struct Side {
     std::string name;
     ContenderPtr contender;
-    uint64_t records = 0;       /* of a burst */
+    uint64_t records = 0;       /* in a burst */
     std::vector<double> rounds; /* its value in each round */
 };
 
@@ -77,7 +77,7 @@ inline nlohmann::ordered_json where_of(const CompareOptions &options, const std:
                              : rpm_method_name(static_cast<rpm_method>(options.method)) } };
 }
 
-/* Show the round, of how many, in the line on a terminal. */
+/* Show the number of the round in the progress line. */
 void show_round(const std::string &what, const std::string &against, uint32_t round,
                 const CompareOptions &options);
 

@@ -18,7 +18,7 @@ static constexpr uint64_t kCapacity = 64u << 20;
 static constexpr uint64_t kBytes = 256;
 static constexpr int kBursts = 15;
 
-/* A thread on the server's CPU. The call that waits for it rethrows its exception. */
+/* A thread on one CPU. wait() rethrows its exception. */
 class PinnedThread
 {
   public:
@@ -34,7 +34,7 @@ class PinnedThread
               }
           })
     {
-        /* The thread begins on this CPU, where spinning would keep it from moving. */
+        /* The new thread may start on this CPU: sleep, so that it can run and move. */
         while (!pinned_.load())
             std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
@@ -129,7 +129,7 @@ class SecondWriter
     PinnedThread helper_; /* last: joined before the members that it uses are destroyed */
 };
 
-/* Start both together; the time until the later one is done, for each record of either. */
+/* Start both writers together. Returns the time until both are done, per record. */
 static double burst_of_two(OurLog &first, SecondWriter &second, uint64_t n)
 {
     uint64_t start;
@@ -262,7 +262,7 @@ static double burst_followed(OurLog &log, Follower &follower, uint64_t n)
     log.append(n);
     ns = static_cast<double>(now_ns() - start) / static_cast<double>(n);
     if (!follower.end(log.read_tail()))
-        throw cli::Failure("the follower did not keep up");
+        throw cli::Failure("the follower did not reach the tail within 2 s");
     return ns;
 }
 

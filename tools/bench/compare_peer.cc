@@ -54,7 +54,8 @@ static const Peer &find_peer(const std::string &name)
                                entry.packages + ")");
         return *entry.peer;
     }
-    throw cli::Failure("--peer " + name + ": there is no such peer");
+    throw cli::Failure("--peer " + name +
+                       ": no such peer; there are librpma, verbs, libfabric and self");
 }
 
 /* Small, so that the setup over a slow link is short, but room for many bursts of the largest
@@ -71,7 +72,7 @@ struct Context {
     std::string url; /* of librpm's server */
 };
 
-/* A contender that may take part on one side. */
+/* A contender that is measured if --only selects one of its rows. */
 struct Candidate {
     std::string name;
     std::function<ContenderPtr()> make;
@@ -182,9 +183,11 @@ static void print_notes(const Context &context)
            context.setup.address.c_str(),
            context.options.memory.empty() ? context.options.dir.c_str()
                                           : context.options.memory.c_str());
-    printf("append at depth 32: records that are given to share one flush; async: records that "
-           "share flushes as they come\n");
-    printf("ratio: time of ours over time of the other, below 1 is faster; median of %u rounds\n\n",
+    printf(
+        "append at depth 32: batches of records with one flush each; async: single appends, which "
+        "share flushes while they are outstanding\n");
+    printf("ratio: time of librpm over time of the other, below 1 librpm is faster; median of %u "
+           "rounds\n\n",
            context.options.rounds);
 }
 

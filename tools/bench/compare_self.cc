@@ -17,12 +17,12 @@ static constexpr uint64_t kPoolBytes = 64u << 20;
 static constexpr uint32_t kMany = 256; /* more operations outstanding than any link can use */
 
 struct Comparison {
-    std::string what; /* its row adds the scheme */
+    std::string what; /* all_comparisons() adds the scheme */
     std::string against;
     Shape shape;
     std::function<ContenderPtr()> ours;
     std::function<ContenderPtr()> other;
-    uint32_t connections = 1; /* of the side that has more */
+    uint32_t connections = 1; /* of the side with more of them */
     double target = 0;        /* as in Row */
 };
 
@@ -124,7 +124,7 @@ static Row run_comparison(const CompareOptions &options, const Comparison &compa
     return row;
 }
 
-/* "", or why this link or memory cannot run one of the two. */
+/* "", or the reason why this link or memory cannot run one side. */
 static std::string impossible(const Comparison &comparison)
 {
     try {
@@ -199,10 +199,12 @@ static void print_notes(const CompareOptions &options, const std::string &url)
         "one server on this machine, at %s, lending %s, declared to be in the ADR domain and not "
         "behind DDIO\n",
         url.c_str(), options.memory.empty() ? options.dir.c_str() : options.memory.c_str());
-    printf("append at depth 32: records that share one flush; by 2: two connections, each with as "
-           "many; async, throttle: appends that share flushes as they come\n");
     printf(
-        "ratio: time of the one over time of the other, below 1: it helps; median of %u rounds\n",
+        "append at depth 32: batches of records with one flush each; by 2: two connections, each "
+        "at that depth; async, throttle: appends that share flushes while outstanding\n");
+    printf(
+        "ratio: time of the first over time of the second, below 1 the first is faster; median of "
+        "%u rounds\n",
         options.rounds);
 }
 

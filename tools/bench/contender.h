@@ -25,7 +25,7 @@ class Contender
     virtual void append(uint64_t n) = 0;
     /* Not timed: make room for burst_max() records and prepare for them. */
     virtual void reset() {}
-    /* Not timed: stop using CPUs, because others are about to be timed. */
+    /* Not timed: stop using CPUs while other contenders are timed. */
     virtual void pause() {}
     /* Records that fit between two resets. */
     virtual uint64_t burst_max() const = 0;
@@ -37,7 +37,7 @@ constexpr double kAsyncTarget = 1.2;
 
 using ContenderPtr = std::unique_ptr<Contender>;
 
-/* Options for librpm; the default is that of a program without options. */
+/* Options for librpm; the defaults are those of the library. */
 struct ClientOptions {
     uint32_t method = 0; /* enum rpm_method */
     uint32_t pace = 0;   /* enum rpm_pace */
@@ -57,7 +57,7 @@ ContenderPtr make_ours_async(const std::string &url, const std::string &name, Sh
  */
 ContenderPtr make_parallel(const std::string &url, Shape shape, uint64_t capacity,
                            uint32_t connections, const ClientOptions &options = {});
-/* The hand-written loop; nullptr if this CPU has none. */
+/* The limit: a hand-written loop; nullptr if there is none for this CPU. */
 ContenderPtr make_limit(const MemoryDir &dir, Shape shape, uint64_t capacity);
 /* The hand-written ring to a thread on @cpu. */
 ContenderPtr make_bare_ring(const MemoryDir &dir, Shape shape, uint64_t capacity, int cpu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * limit.h: the limit, which librpm is compared with: the fastest hand-written loop we know that
+ * limit.h: the limit with which librpm is compared: the fastest hand-written loop known to us that
  * frames, checksums, copies, flushes and fences records; and the same without frames, for the
  * server side of a bare ring.
  *

@@ -58,7 +58,7 @@ double median(std::vector<double> values)
 void end_if_stopped()
 {
     if (cli::stopped())
-        throw cli::Failure("stopped");
+        throw cli::Failure("stopped by a signal");
 }
 
 cli::Progress &progress()
@@ -140,8 +140,8 @@ static rpm_server *child_server;
     int err;
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    /* timeout(1) and a terminal signal the whole group; a group of its own lets this process end
-     * after its parent. */
+    /* timeout(1) and a terminal signal a whole process group. In a group of its own this process
+     * ends after its parent. */
     (void)setpgid(0, 0);
     opts.pool = options.pool.c_str();
     opts.listen = options.listen.c_str();
@@ -194,7 +194,7 @@ ChildServer::ChildServer(const ServerOptions &options)
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
     end_if_stopped();
-    throw cli::Failure("the server did not start");
+    throw cli::Failure("the server did not start: see its error above");
 }
 
 /* SIGTERM ends the server; SIGKILL follows if it is stopped and does not react. */

@@ -63,10 +63,10 @@ class Limit : public Contender
     const LimitKernel *choice_ = nullptr;
 };
 
-/* A request has a turn and an offset; the payload is in separate memory. */
+/* A request of the bare ring: a sequence number and an offset; the payload is in other memory. */
 struct alignas(64) Request {
     std::atomic<uint32_t> turn;
-    uint32_t last; /* answer when this request is flushed */
+    uint32_t last; /* 1: fence and answer after this request */
     uint64_t len;
     uint64_t to;
 };
@@ -74,8 +74,8 @@ struct alignas(64) Request {
 class BareRing : public Contender
 {
   public:
-    /* Constructed fully before the first burst: if that is interrupted, the destructor ends the
-     * engine. */
+    /* Delegates, so that the object is complete before the first burst: if that burst throws, the
+     * destructor ends the thread. */
     BareRing(const MemoryDir &dir, Shape shape, uint64_t capacity, int cpu)
         : BareRing(Start(), dir, shape, capacity, cpu)
     {
@@ -122,7 +122,7 @@ class BareRing : public Contender
             ready_.store(true);
             serve();
         });
-        /* The thread begins on this CPU, where spinning would keep it from moving. */
+        /* The new thread may start on this CPU: sleep, so that it can run and move. */
         while (!ready_.load())
             std::this_thread::sleep_for(std::chrono::microseconds(100));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ours.cc: librpm as a contender, called as any program would.
+ * ours.cc: librpm as a contender, through its public functions.
  */
 #include "bench/ours.h"
 
@@ -32,8 +32,8 @@ OurLog::OurLog(const std::string &url, const std::string &name, Shape shape, uin
     touch();
 }
 
-/* Append once around the ring, so that every page is touched; many appends at once, since links may
- * be slow. */
+/* Append once around the ring, so that every page is touched; in batches, since links may be slow.
+ * */
 void OurLog::touch()
 {
     static constexpr uint32_t kMany = 64;
@@ -88,7 +88,7 @@ void OurLog::reset()
     cli::check("trim", rpm_log_trim(log_.get(), next_lsn_));
 }
 
-/* Asynchronous appends, each of which is awaited when the depth is reached. */
+/* Asynchronous appends, of which as many are outstanding as the depth says. */
 class OurAsyncLog : public OurLog
 {
   public:

@@ -13,8 +13,8 @@
 namespace bench
 {
 
-/* A log that submits as many appends as the depth says and waits for them together, without
- * polling: a client that polls takes the CPU from the others. */
+/* A log that submits as many appends as the depth says, and waits for all of them by
+ * rpm_log_persist(): clients that poll would take the CPUs from each other. */
 class BlockingLog : public OurLog
 {
   public:
@@ -90,7 +90,7 @@ class ParallelLogs : public Contender
     }
 
   private:
-    /* Let all members do @work, and wait for them. */
+    /* Run @work in all threads, and wait for them. */
     void run_all(const std::function<void(Contender &)> &work)
     {
         std::unique_lock<std::mutex> guard(lock_);

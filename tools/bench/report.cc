@@ -31,13 +31,14 @@ Report::Report(const RunOptions &options)
 
         cli::check("facts", rpm_conn_facts(conn.get(), &facts_));
     }
-    fprintf(table_, "%s: %s, domain %s%s%s\n", options.url.c_str(),
-            rpm_medium_name(static_cast<rpm_medium>(facts_.medium)),
-            rpm_domain_name(static_cast<rpm_domain>(facts_.domain)),
-            facts_.domain_declared != 0 ? " (declared)" : "",
-            facts_.modelled != 0
-                ? ": modelled, and timed as a program: rpm-hints tells what it would cost"
-                : "");
+    fprintf(
+        table_, "%s: %s, domain %s%s%s\n", options.url.c_str(),
+        rpm_medium_name(static_cast<rpm_medium>(facts_.medium)),
+        rpm_domain_name(static_cast<rpm_domain>(facts_.domain)),
+        facts_.domain_declared != 0 ? " (declared)" : "",
+        facts_.modelled != 0
+            ? ": a model, of which this measures the program; rpm-hints computes the modelled time"
+            : "");
     fprintf(table_, "%-7s %7s %5s %5s %7s %12s %12s %10s %10s %10s %10s %10s %10s\n", "op", "bytes",
             "depth", "batch", "threads", "ops/s", "MiB/s", "mean", "p50", "p90", "p99", "p99.9",
             "max");
@@ -76,7 +77,7 @@ void Report::add(Cell cell, const Result &result)
 {
     bool mixed = options_.op == "mixed";
 
-    if (result.seconds <= 0) /* it was stopped before anything counted */
+    if (result.seconds <= 0) /* stopped before the measurement began */
         return;
     progress().clear();
     lines_.push_back({ mixed ? "write" : options_.op, cell, result.main, result });

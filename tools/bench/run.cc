@@ -14,7 +14,7 @@
 namespace bench
 {
 
-static constexpr double kParts = 20; /* parts of the time, whose rates are recorded */
+static constexpr double kParts = 20; /* parts of the time of which the rate is recorded */
 
 static std::string seconds_left(double seconds)
 {
@@ -178,7 +178,7 @@ int run(const RunOptions &options)
         std::rethrow_exception(failure);
     if (cli::stopped())
         throw cli::Failure("stopped: " + std::to_string(report.lines()) +
-                           " lines were measured, the last of them for a part of its time");
+                           " lines were measured, the last of them perhaps for a shorter time");
     return cli::kDone;
 }
 

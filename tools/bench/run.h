@@ -47,12 +47,12 @@ struct Tally {
 struct Result {
     Tally main;
     Tally reads;         /* of a mix */
-    Spread rate;         /* operations a second in parts of the time */
+    Spread rate;         /* operations per second, in parts of the time */
     uint64_t memory = 0; /* bytes of all clients */
-    uint32_t level = 0;  /* enum rpm_level in force, enum rpm_method; 0: not of this kind of work */
-    uint32_t method = 0;
+    uint32_t level = 0;  /* enum rpm_level in force; 0: does not apply */
+    uint32_t method = 0; /* enum rpm_method in force; 0: does not apply */
     double seconds = 0;
-    struct rpm_conn_stats stats = rpm_conn_stats_init(); /* of all, but the lowest throttle_limit */
+    struct rpm_conn_stats stats = rpm_conn_stats_init(); /* sums, and the lowest throttle_limit */
 
     void add(const Result &other);
 };
@@ -132,9 +132,8 @@ class Worker
     cli::Locks locks_;
 };
 
-/* Prints lines as results come, and writes files at the end; an interrupted run writes the lines so
- * far.
- */
+/* Prints each line when it is measured, and writes the files at the end; an interrupted run writes
+ * the lines measured so far. */
 class Report
 {
   public:

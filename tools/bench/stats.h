@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stats.h: mean and standard deviation of values that come one by one, and whether the rounds of a
- * comparison agree.
+ * stats.h: mean and standard deviation of values that are added one by one, and whether the rounds
+ * of a comparison agree.
  *
  * Tests: tests/tools/stats_test.cpp
  */

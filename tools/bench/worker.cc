@@ -133,7 +133,7 @@ void Worker::count(Tally &tally, uint64_t records, uint64_t ns)
     counted_.store(counted() + records, std::memory_order_relaxed);
 }
 
-/* Trim old records now and then. */
+/* Trim the log when it is half full. */
 void Worker::make_room()
 {
     struct rpm_log_info info = rpm_log_info_init();
@@ -263,7 +263,7 @@ void Worker::pipeline()
         if (n > 0 || submitted == completed)
             last_ns = now;
         else if (now - last_ns > options_.timeout * 1e9)
-            throw cli::Failure(options_.op + ": nothing completed in time");
+            throw cli::Failure(options_.op + ": nothing completed in time, within --timeout");
         for (int i = 0; i < n; i++) {
             cli::check(options_.op, done_[static_cast<size_t>(i)].status);
             count(result_.main, 1, now - start_[completed++ % start_.size()]);

@@ -29,7 +29,7 @@ static void must(ssize_t err, const char *what)
         throw cli::Failure(std::string(what) + ": " + fi_strerror(static_cast<int>(-err)));
 }
 
-/* In the data of an accepted connection. */
+/* The memory that the server lends: sent in the data of an accepted connection. */
 struct FabricRemote {
     uint64_t address;
     uint64_t key;
@@ -200,10 +200,11 @@ class FabricClient : public PeerClient
         must(n, "libfabric: not connected");
         if (event != FI_CONNECTED ||
             n < static_cast<ssize_t>(sizeof(fi_eq_cm_entry) + sizeof(remote_)))
-            throw cli::Failure("libfabric: connected to something else");
+            throw cli::Failure(
+                "libfabric: unexpected event or too little data instead of FI_CONNECTED");
         memcpy(&remote_, reinterpret_cast<struct fi_eq_cm_entry *>(text)->data, sizeof(remote_));
     }
-    // The event queue's reason why a connection failed.
+    /* The event queue's reason why a connection failed. */
     std::string refusal()
     {
         struct fi_eq_err_entry why = {};
@@ -258,7 +259,7 @@ static ContenderPtr connect(const PeerSetup &setup, Shape shape, FlushMode mode)
     return std::make_unique<FabricClient>(setup, shape, mode);
 }
 
-/* 8 times its throughput with many, and no slower one at a time. */
+/* The target: 8 times its throughput with many outstanding, the same time one at a time. */
 static double target(Shape shape, FlushMode)
 {
     return shape.depth > 1 ? 1 / 8.0 : 1;

@@ -21,7 +21,7 @@ static void must(int err, const char *what)
         throw cli::Failure(std::string(what) + ": " + rpma_err_2str(err));
 }
 
-/* In the private data of an accepted connection. */
+/* The memory that the server lends: sent in the private data of an accepted connection. */
 struct RpmaRemote {
     uint8_t persistent; /* the server grants persistent flushes; else a flush only makes bytes
                            visible */
@@ -61,7 +61,9 @@ static RpmaRemote describe(struct rpma_mr_local *mr, bool persistent)
     must(rpma_peer_cfg_get_descriptor_size(cfg, &cfg_bytes), "rpma_peer_cfg_get_descriptor_size");
     must(rpma_mr_get_descriptor_size(mr, &mr_bytes), "rpma_mr_get_descriptor_size");
     if (mr_bytes + cfg_bytes > sizeof(remote.text))
-        throw cli::Failure("its descriptors are larger than private data may be");
+        throw cli::Failure("librpma: descriptors of " + std::to_string(mr_bytes + cfg_bytes) +
+                           " bytes, the private data has room for " +
+                           std::to_string(sizeof(remote.text)));
     must(rpma_mr_get_descriptor(mr, remote.text), "rpma_mr_get_descriptor");
     must(rpma_peer_cfg_get_descriptor(cfg, remote.text + mr_bytes), "rpma_peer_cfg_get_descriptor");
     remote.persistent = persistent;
@@ -120,7 +122,7 @@ class RpmaClient : public PeerClient
         connect(setup);
         must(rpma_conn_get_private_data(conn_, &data), "rpma_conn_get_private_data");
         if (data.len < sizeof(remote))
-            throw cli::Failure("librpma: short private data");
+            throw cli::Failure("librpma: the private data of the connection is too short");
         memcpy(&remote, data.ptr, sizeof(remote));
         type_ = remote.persistent != 0 ? RPMA_FLUSH_TYPE_PERSISTENT : RPMA_FLUSH_TYPE_VISIBILITY;
         must(rpma_mr_remote_from_descriptor(remote.text, remote.mr_bytes, &remote_),
@@ -214,7 +216,7 @@ static ContenderPtr connect(const PeerSetup &setup, Shape shape, FlushMode mode)
     return std::make_unique<RpmaClient>(setup, shape, mode);
 }
 
-/* 1.3 times its throughput one at a time, 3 times with many. */
+/* The target: 1.3 times its throughput one at a time, 3 times with many outstanding. */
 static double target(Shape shape, FlushMode mode)
 {
     return mode == FlushMode::kGroup ? 0 : shape.depth > 1 ? 1 / 3.0 : 1 / 1.3;

@@ -35,8 +35,8 @@ static void report_ready()
 [[noreturn]] static void serve(const Peer &peer, const PeerSetup &setup)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* timeout(1) and a terminal signal the whole group; a group of its own lets this process end
-     * after its parent. */
+    /* timeout(1) and a terminal signal a whole process group. In a group of its own this process
+     * ends after its parent. */
     (void)setpgid(0, 0);
     signal(SIGTERM, SIG_DFL);
     try {
@@ -79,7 +79,8 @@ PeerServer::PeerServer(const Peer &peer, const PeerSetup &setup) : setup_(setup)
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
     end_if_stopped();
-    throw cli::Failure(std::string("the server of ") + peer.name + " did not start");
+    throw cli::Failure(std::string("the server of ") + peer.name +
+                       " did not start: see its error above");
 }
 
 /* The server has no state that outlives it, so SIGKILL is safe. */
@@ -112,7 +113,9 @@ unsigned char *map_memory(const PeerSetup &setup)
         throw cli::Failure(setup.memory + ": " + strerror(errno));
     if (S_ISCHR(st.st_mode)) {
         if (device_bytes(st) < setup.bytes)
-            throw cli::Failure(setup.memory + ": no device of persistent memory, or too small");
+            throw cli::Failure(setup.memory +
+                               ": not a device of persistent memory, or smaller than " +
+                               cli::size_text(static_cast<double>(setup.bytes)));
         offset = device_bytes(st) - setup.bytes;
         flags = MAP_SHARED_VALIDATE | MAP_SYNC;
     } else if (ftruncate(fd, static_cast<off_t>(setup.bytes)) != 0) {
@@ -177,7 +180,7 @@ PeerClient::PeerClient(const PeerSetup &setup, Shape shape, FlushMode mode)
 {
 }
 
-/* Room for so many records in one piece. */
+/* The offset of @records consecutive records. */
 uint64_t PeerClient::next(uint64_t records)
 {
     uint64_t offset = position_ + records * stride() <= bytes_ ? position_ : 0;
@@ -186,7 +189,7 @@ uint64_t PeerClient::next(uint64_t records)
     return offset;
 }
 
-/* A dead server does not always cause a completion, so check the clock now and then. */
+/* A dead server does not always cause a completion, so every 4096 calls check the time. */
 uint64_t PeerClient::reap_in_time()
 {
     uint64_t n = reap();
@@ -200,7 +203,7 @@ uint64_t PeerClient::reap_in_time()
         if (idle_ == 1)
             idle_since_ = now_ns();
         else if (now_ns() - idle_since_ > kTimeoutNs)
-            throw cli::Failure("nothing completed in time");
+            throw cli::Failure("nothing completed in time: no completion within 5 s");
     }
     return 0;
 }

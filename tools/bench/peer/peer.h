@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer.h: peers, other libraries that make bytes durable on another machine. Each has a server
- * process and a client in this program, which use it as well as we know.
+ * peer.h: a peer is another library that makes bytes durable on another machine. Each has a server
+ * process and a client in this program, which use it in the fastest way known to us.
  *
  * A peer writes records without frames, from registered memory, and cannot find the last record
- * after a crash: it does less than a log, in favour of the peer.
+ * after a crash. It does less work than a log, so the comparison favours the peer.
  */
 #ifndef RPM_TOOLS_BENCH_PEER_H
 #define RPM_TOOLS_BENCH_PEER_H
@@ -19,8 +19,8 @@ struct PeerSetup {
     std::string address;
     std::string port;
     std::string memory; /* file, or device of persistent memory */
-    uint64_t bytes = 0; /* of a device: its last ones */
-    int control = -1;   /* one end of a pipe to the server: 'w' wake, 'r' rest */
+    uint64_t bytes = 0; /* of a device: its last bytes */
+    int control = -1;   /* one end of a pipe to the server: 'w' poll, 'r' sleep */
 };
 
 enum class FlushMode {

@@ -15,7 +15,7 @@
 namespace bench
 {
 
-static constexpr uint32_t kInline[] = { 256, 64, 0 }; /* the most that is tried; devices differ */
+static constexpr uint32_t kInline[] = { 256, 64, 0 }; /* tried in this order; devices differ */
 static constexpr uint8_t kReads = 16;                 /* outstanding, as rdma_cm asks for */
 static constexpr int kResolveMs = 2000;
 
@@ -25,7 +25,7 @@ static void must(bool good, const char *what)
         throw cli::Failure(std::string(what) + ": " + strerror(errno));
 }
 
-/* In the private data of an accepted connection. */
+/* The memory that the server lends: sent in the private data of an accepted connection. */
 struct VerbsRemote {
     uint64_t address;
     uint32_t key;
@@ -125,14 +125,13 @@ class VerbsClient : public PeerClient
         param.rnr_retry_count = 7;
         must(rdma_connect(id_, &param) == 0, "rdma_connect");
         if (id_->event->param.conn.private_data_len < sizeof(remote_))
-            throw cli::Failure("verbs: short private data");
+            throw cli::Failure("verbs: the private data of the connection is too short");
         memcpy(&remote_, id_->event->param.conn.private_data, sizeof(remote_));
     }
     ~VerbsClient() override
     {
-        /* No rdma_disconnect(): it waits for an answer that a server which only listens never
-         * sends.
-         */
+        /* No rdma_disconnect(): it waits for an answer, and this server, which only listens, sends
+         * none. */
         if (local_mr_ != nullptr)
             (void)ibv_dereg_mr(local_mr_);
         if (word_mr_ != nullptr)
