@@ -69,8 +69,9 @@ extern const Experiment kSpread = {
     "spread what server cores write over the modules, few writers to one at a time",
     "How many cores may write to one module, and does a NIC lose bandwidth as cores do?",
     "One module reaches its limit with one core and loses with more than four; six interleaved "
-    "ones peak at "
-    "four or five and lose slowly; a NIC's writes to one module lose nothing with more clients.",
+    "ones peak at four or five and lose slowly; a NIC's writes to one module lose nothing with "
+    "more "
+    "clients.",
     "Lines of many cores share one queue and a buffer of 64 media lines: media lines are written "
     "back before all of their four parts have arrived. A NIC writes in order, as a single writer.",
     { { "h2_threads", "256 B sequential writes, by writers", "line", "x", "gbs",

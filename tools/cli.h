@@ -117,14 +117,14 @@ inline void report_bus_errors(const std::string &name)
     struct sigaction action = {};
 
     snprintf(bus_error_text, sizeof(bus_error_text),
-             "%s: the pool's memory is gone: its file was cut short, or its medium failed\n",
+             "%s: the pool's memory is gone: its file was truncated, or its medium failed\n",
              name.c_str());
     action.sa_sigaction = on_bus_error;
     action.sa_flags = SA_SIGINFO | static_cast<int>(SA_RESETHAND);
     sigaction(SIGBUS, &action, nullptr);
 }
 
-/* Was no command given, or one that the program does not have? */
+/* Is the command missing or unknown? */
 inline bool is_about_command(const CLI::App &app, const CLI::ParseError &error)
 {
     return app.get_require_subcommand_min() > 0 && app.get_subcommands().empty() &&
@@ -146,27 +146,27 @@ inline std::string wrong_command(const CLI::App &app)
     return text;
 }
 
-/* The error text for a configuration file or another word that cannot be parsed. The parser reports
- * an unknown key or section of a file as "not able to parse", and a word that is no number as
- * "Could not convert". */
+/* The error text for a key of the configuration file, or a value, that cannot be parsed. CLI11
+ * reports an unknown key or section of a file as "not able to parse", and a value that is not a
+ * number as "Could not convert". */
 inline std::string wrong_word(const CLI::ParseError &error)
 {
     const std::string unknown = CLI::ConfigError::Extras("").what();
-    const std::string opened = ".++";                   /* a section */
+    const std::string opened = ".++";                   /* how CLI11 names a section */
     const std::string converts = "Could not convert: "; /* OPTION = VALUE */
     std::string text = error.what();
     size_t equals = text.find(" = ");
 
     if (text.compare(0, converts.size(), converts) == 0 && equals != std::string::npos)
         return text.substr(converts.size(), equals - converts.size()) + ": '" +
-               text.substr(equals + 3) + "' is not a number, or not one that it takes";
+               text.substr(equals + 3) + "' is not a number, or out of range";
     if (text.compare(0, unknown.size(), unknown) != 0)
         return text;
     text.erase(0, unknown.size());
     if (text.size() > opened.size() &&
         text.compare(text.size() - opened.size(), std::string::npos, opened) == 0)
         text = "[" + text.substr(0, text.size() - opened.size()) + "]";
-    return "--config: '" + text + "' is no option, or not of that section";
+    return "--config: '" + text + "' is no option, or no option of that section";
 }
 
 /* Print the help or version text that ended the parsing. */

@@ -171,7 +171,7 @@ inline void replace_all(std::string &text, const std::string &what, const std::s
         text.replace(at, what.size(), by);
 }
 
-/* @text with the name of a shell function for @F@, and the program's for @P@. */
+/* @text with @F@ replaced by the prefix of the shell functions, and @P@ by the program's name. */
 inline std::string named(std::string text, const std::string &program)
 {
     std::string function = "_" + program;
@@ -189,9 +189,9 @@ inline std::string quoted(std::string text)
     return "'" + text + "'";
 }
 
-/* The lines of a case: those that do the same are one. */
+/* The lines of a shell case; patterns with the same action share one line. */
 struct Cases {
-    std::vector<std::pair<std::string, std::string>> lines; /* what is done, where */
+    std::vector<std::pair<std::string, std::string>> lines; /* action, patterns */
 
     void add(const std::string &where, const std::string &what)
     {
@@ -215,7 +215,7 @@ struct Cases {
 /* Reads the words before the cursor, some of which readline has broken at = or :, and calls the
  * functions @F@_has and @F@_value, which are generated for the program. */
 constexpr const char *kBash = R"sh(
-# What stands before the cursor: a command, arguments, or an option that takes a value.
+# Parse the words before the cursor: a command, arguments, or an option that takes a value.
 @F@_before()
 {
     local i word broken=

@@ -38,7 +38,7 @@ inline void open_standard()
             (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* Has the reader of standard output, such as head, closed the pipe? That is no failure. */
+/* Has the reader of standard output, such as head, closed the pipe? This is not a failure. */
 inline bool output_abandoned()
 {
     struct pollfd out = { STDOUT_FILENO, 0, 0 };
@@ -76,7 +76,7 @@ inline int close_standard(const std::string &name, int code)
     if (!lost || abandoned || err == EPIPE)
         return code;
     fprintf(stderr, "%s: standard output: %s\n", name.c_str(),
-            err != 0 ? strerror(err) : "not all of it could be written");
+            err != 0 ? strerror(err) : "not all output could be written");
     return code == kDone ? static_cast<int>(kFailed) : code;
 }
 

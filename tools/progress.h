@@ -30,7 +30,7 @@ class Progress
     Progress(const Progress &) = delete;
     Progress &operator=(const Progress &) = delete;
 
-    /* Print what @text() returns, at most twice a second; else @text is not called. */
+    /* Print the result of @text(), at most twice a second; otherwise @text is not called. */
     template <typename Text> void show(Text text)
     {
         if (!shown_ || Clock::now() < next_)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpm_explain.cc: the plan of a request on a platform, with the rule behind each op; or the whole
- * legality matrix. The platform is a server's, a preset of the device model's, or put together
- * from options.
+ * rpm_explain.cc: print the plan of a request on a platform, with the rule behind each operation;
+ * or the legality matrix: which method proves which level. The platform is that of a server, a
+ * preset of the device model, or described by options.
  */
 #include "facts.h"
 
@@ -19,14 +19,15 @@ constexpr const char *kExamples =
     "  rpm-explain --domain adr --ddio off --methods write,read --hints -H9\n"
     "  rpm-explain --preset adr --diff none        (what the hints change)\n"
     "  rpm-explain --preset adr --method read      (refused, with the reason: exit code 1)\n"
-    "  rpm-explain --matrix                        (which method proves which level where)\n";
+    "  rpm-explain --matrix                        (which method proves which level, by "
+    "platform)\n";
 
 struct Options {
     std::string url;
     std::string preset;
     std::string methods;
     std::string hints = "all";
-    std::string diff; /* hints to compare with; empty: none asked for */
+    std::string diff; /* hints to compare with; empty: do not compare */
     uint32_t medium = 0;
     uint32_t domain = 0;
     uint32_t ddio = 0;
@@ -231,7 +232,7 @@ std::string shown(const facts::Json *line)
     return line->at("name").get<std::string>() + ": " + line->at("text").get<std::string>();
 }
 
-/* Lines of either plan that the other one does not have, side by side, in their order. A hint that
+/* Lines of one plan that the other plan does not have, side by side, in their order. A hint that
  * is on in one plan and off in the other, and had no effect in both, is no difference. */
 facts::Json differences(const facts::Json &from, const facts::Json &to)
 {
@@ -296,7 +297,7 @@ const Column kColumns[] = {
     { "none", RPM_DOMAIN_NONE, RPM_UNKNOWN, RPM_MEDIUM_TMPFS },
 };
 
-/* "yes", "no", or "reported": only where the region is reported to take a native flush. */
+/* "yes", "no", or "reported": only if the device reports native FLUSH for the region. */
 const char *verdict(const Column &column, rpm_method method, rpm_level level, const char **reason)
 {
     rpm_facts facts = rpm_facts_init();
@@ -379,7 +380,7 @@ void platform_options(CLI::App &app, Options &options)
 {
     const std::string group = "Platform (default: --preset adr)";
 
-    CLI::Option *url = app.add_option("--url", options.url, "Ask this server");
+    CLI::Option *url = app.add_option("--url", options.url, "Take the facts of this server");
     CLI::Option *secret = cli::secret_option(&app)->needs(url);
     CLI::Option *preset = app.add_option("--preset", options.preset,
                                          "Of the device model: adr, adr-noddio, eadr, hints,\n"
@@ -391,15 +392,17 @@ void platform_options(CLI::App &app, Options &options)
         cli::enum_option(
             &app, "--medium", options.medium, RPM_MEDIUM_DEVDAX + 1,
             [](uint32_t i) { return rpm_medium_name(static_cast<rpm_medium>(i)); },
-            "What the memory is (default: by domain)"),
+            "Kind of memory (default: by domain)"),
         cli::enum_option(&app, "--ddio", options.ddio, 4, ddio_name,
-                         "Inbound writes go to the CPU cache (default unknown)"),
-        cli::offer(app.add_option("--methods", options.methods,
-                                  "What the link can carry out (default all but flush and store)"),
-                   method_names(), cli::Value::kList)
+                         "Whether inbound writes go to the CPU cache (default unknown)"),
+        cli::offer(
+            app.add_option("--methods", options.methods,
+                           "Methods that the link can carry out (default all but flush and store)"),
+            method_names(), cli::Value::kList)
             ->check(check_methods),
         app.add_option("--line", options.line_bytes, "Media line in bytes: 64 or 256"),
-        app.add_flag("--native-flush", options.native_flush, "FLUSH(persistence) is reported"),
+        app.add_flag("--native-flush", options.native_flush,
+                     "The device reports FLUSH to persistence"),
         app.add_flag("--declared", options.declared, "The operator declared the domain"),
     };
 
@@ -419,13 +422,15 @@ void request_options(CLI::App &app, Options &options)
         ->group(group);
     cli::size_option(&app, "--bytes", options.bytes, "Payload of one record (default 64)")
         ->group(group);
-    cli::size_option(&app, "--offset", options.offset, "Record write: where")->group(group);
-    app.add_option("--count", options.count, "Batch: records")->group(group);
+    cli::size_option(&app, "--offset", options.offset, "Region write: offset in the region")
+        ->group(group);
+    app.add_option("--count", options.count, "Batch: number of records")->group(group);
     app.add_option("--slot", options.slot, "Region write: slot size, multiple of 64")->group(group);
     cli::level_option(&app, options.level, "What an acknowledgement promises (default durable)")
         ->group(group);
-    cli::method_option(&app, options.method, "Insist on a method")->group(group);
-    cli::hints_option(app.add_option("--hints", options.hints, "Switches: all, none, H6,H9 or -H3"))
+    cli::method_option(&app, options.method, "Use this method only")->group(group);
+    cli::hints_option(
+        app.add_option("--hints", options.hints, "Hints in force: all, none, H6,H9 or -H3"))
         ->group(group);
 }
 
@@ -433,7 +438,7 @@ void request_options(CLI::App &app, Options &options)
 
 int main(int argc, char **argv)
 {
-    CLI::App app("The plan of a request on a platform, with the rule behind each operation",
+    CLI::App app("Print the plan of a request on a platform, with the rule behind each operation",
                  "rpm-explain");
     Options options;
 
@@ -441,7 +446,8 @@ int main(int argc, char **argv)
     platform_options(app, options);
     request_options(app, options);
     CLI::Option *matrix_only =
-        app.add_flag("--matrix", options.matrix, "Print the legality matrix instead");
+        app.add_flag("--matrix", options.matrix,
+                     "Print which method proves which level on which platform, instead of a plan");
     cli::hints_option(
         app.add_option("--diff", options.diff, "Print what differs with these hints instead"))
         ->excludes(matrix_only);

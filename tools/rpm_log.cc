@@ -19,7 +19,7 @@ static const char *const kExamples =
     "  rpm-log info --json shm:pool events\n"
     "  rpm-log verify shm:pool events                 exit status 1 if bytes were damaged\n"
     "  rpm-log trim shm:pool events --keep-records 1000\n"
-    "  rpm-log repair shm:pool events                 what can be done if its head is damaged\n"
+    "  rpm-log repair shm:pool events                 report how a damaged log can be repaired\n"
     "  rpm-log list shm:pool\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.";
 
@@ -33,9 +33,10 @@ static CLI::App *command(CLI::App &app, const std::string &name, const std::stri
         sub->add_option("NAME", common.name, "the log")->required();
     sub->add_option("--timeout", common.timeout, "seconds that one call may take (5)")
         ->check(CLI::Range(0.001, 1e6));
-    sub->add_option("--reconnect", common.reconnect,
-                    "seconds to keep trying while the server is away; the last try may take "
-                    "--timeout longer (0)")
+    sub->add_option(
+           "--reconnect", common.reconnect,
+           "seconds to keep trying while the server cannot be reached; the last try may take "
+           "--timeout longer (0)")
         ->check(CLI::Range(0.0, 1e6));
     sub->add_option("--secret-file", common.secret_file, "file with the shared secret")
         ->type_name("FILE");
@@ -70,8 +71,9 @@ static void add_append(CLI::App &app, AppendOptions &options)
     sub->add_option("--rate", options.rate, "records a second at most")
         ->check(CLI::Range(0.001, 1e9));
     sub->add_flag("--binary", options.binary, "records of a fixed size instead of lines");
-    cli::size_option(sub, "--record-bytes", options.record_bytes, "that size, with --binary (4K)");
-    sub->add_flag("--quiet", options.quiet, "no table at the end, no line before it");
+    cli::size_option(sub, "--record-bytes", options.record_bytes,
+                     "size of a record with --binary (4K)");
+    sub->add_flag("--quiet", options.quiet, "no table at the end, no progress line");
     sub->add_flag("--json", options.json, "the summary as JSON on standard output");
     sub->footer(
         "A record is a line with its newline, so an empty line is a record of one byte and\n"
@@ -85,7 +87,8 @@ static void add_readers(CLI::App &app, CatOptions &cat_options, CatOptions &tail
     sub->add_option("--from", cat_options.from, "LSN of the first record (the head)");
     sub->add_option("--count", cat_options.count, "records at most");
     sub->add_flag("--lsn", cat_options.lsn, "print the LSN and a tab before each record");
-    cli::level_option(sub, cat_options.level, "what a printed record survives (visible)");
+    cli::level_option(sub, cat_options.level,
+                      "the level that a printed record has reached (visible)");
 
     sub = command(app, "tail", "Print the last records, and follow", tail_options, true);
     sub->add_flag("-f,--follow", tail_options.follow, "wait for more until SIGINT");
@@ -93,12 +96,14 @@ static void add_readers(CLI::App &app, CatOptions &cat_options, CatOptions &tail
                     "start this many records before the end (10)");
     sub->add_option("--from", tail_options.from, "LSN of the first record");
     sub->add_flag("--lsn", tail_options.lsn, "print the LSN and a tab before each record");
-    cli::level_option(sub, tail_options.level, "what a printed record survives (visible)");
+    cli::level_option(sub, tail_options.level,
+                      "the level that a printed record has reached (visible)");
 }
 
 static void add_trim(CLI::App &app, TrimOptions &options)
 {
-    CLI::App *sub = command(app, "trim", "Give the space of old records back", options, true);
+    CLI::App *sub =
+        command(app, "trim", "Trim old records, whose space is then free", options, true);
     CLI::Option_group *what = sub->add_option_group("what");
 
     what->add_option("LSN", options.lsn, "start of the first record to keep, not before the head");
@@ -115,7 +120,7 @@ static void add_repair(CLI::App &app, RepairOptions &options)
     sub->add_flag("--write", options.write,
                   "write a new head; without it, only report what would be written");
     sub->add_flag("--discard", options.discard,
-                  "with --write: write it even if whole records are lost by that")
+                  "with --write: write it even if whole records are lost")
         ->needs("--write");
     sub->add_flag("--takeover", options.takeover,
                   "with --write: fence a writer that is still connected")
@@ -128,7 +133,7 @@ static void add_repair(CLI::App &app, RepairOptions &options)
 
 int main(int argc, char **argv)
 {
-    CLI::App app("Append to, read and look after remote persistent logs.", "rpm-log");
+    CLI::App app("Append to, read and maintain remote persistent logs.", "rpm-log");
     AppendOptions append_options;
     CatOptions cat_options;
     CatOptions tail_options;
@@ -149,7 +154,7 @@ int main(int argc, char **argv)
         ->add_flag("--json", verify_options.json, "as JSON");
     add_trim(app, trim_options);
     add_repair(app, repair_options);
-    command(app, "list", "What is in the pool", list_options, false)
+    command(app, "list", "List the logs and regions of the pool", list_options, false)
         ->add_flag("--json", list_options.json, "as JSON");
     command(app, "remove", "Delete a log or region", remove_options, true);
     signal(SIGPIPE, SIG_IGN);

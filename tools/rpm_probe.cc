@@ -24,8 +24,8 @@ constexpr const char *kExamples =
     "  rpm-probe --json /mnt/pmem | jq '.paths[-1].facts.domain'\n"
     "  rpm-probe --devices /dev/dax0.0              (what each RDMA device can do with it)\n"
     "\n"
-    "A fact that no probe can read is unknown and counts as the worse case. Declare what you\n"
-    "know better with rpm-server --domain. DDIO is read from the root port of an RDMA device,\n"
+    "A fact that no probe can read is unknown and counts as the worse case. Declare a domain\n"
+    "that you know with rpm-server --domain. DDIO is read from the root port of an RDMA device,\n"
     "which needs root.\n";
 
 using facts::Json;
@@ -202,7 +202,7 @@ std::string indented(const std::string &text)
     return out;
 }
 
-/* Levels that a server on this memory could promise by one method or another. */
+/* Levels that a server on this memory could promise by at least one method. */
 std::string reachable(const rpm_facts &facts)
 {
     std::string text;
@@ -293,7 +293,7 @@ std::string refuse_url(const std::string &path)
 
 int main(int argc, char **argv)
 {
-    CLI::App app("Facts of this machine and of what lies behind paths", "rpm-probe");
+    CLI::App app("Print the facts of this machine and of pools", "rpm-probe");
     std::vector<std::string> paths;
     bool as_json = false;
     bool devices = false;
@@ -302,9 +302,8 @@ int main(int argc, char **argv)
     app.add_option("PATH", paths, "File, directory or device that is, or could hold, a pool")
         ->type_name("PATH")
         ->check(refuse_url, "");
-    app.add_flag(
-        "--devices", devices,
-        "RDMA devices: what each is, what it can do, alone and with each PATH, and why not");
+    app.add_flag("--devices", devices,
+                 "Print the attributes and capabilities of RDMA devices, alone and with each PATH");
     app.add_flag("--json", as_json, "As JSON");
     return cli::run(app, argc, argv,
                     [&] { return devices ? probe_devices(paths, as_json) : run(paths, as_json); });

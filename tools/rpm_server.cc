@@ -188,9 +188,8 @@ class StatsThread
     std::thread thread_;
 };
 
-/* Writing past a limit on file sizes is an error of the one write: of the pool that cannot be made,
- * of diagnostics for a file that is full. Its signal would end the server and all of its clients.
- */
+/* A write beyond the limit on file sizes, of a pool or of diagnostics, fails with an error. Its
+ * signal is ignored, because it would end the server and all connections. */
 void survive_file_limits()
 {
     signal(SIGXFSZ, SIG_IGN);
@@ -222,7 +221,7 @@ bool is_shm(const std::string &url)
 }
 
 /* The server's addresses, with the ports that the system chose: shm: first, then the others in the
- * order given. The URL says tls if clients need it. */
+ * order given. The URL has tls=on if clients need it. */
 std::vector<std::string> urls_of(rpm_server *server, const Options &options)
 {
     std::istringstream words(server::listen_text(options));
@@ -269,7 +268,8 @@ std::string ready_text(rpm_server *server, const Options &options)
     return text.str();
 }
 
-/* Tell the size of the pool: an existing pool, and any on a device, keeps its size. */
+/* Report the size of the pool if it is not --size: an existing pool, and any on a device, keeps its
+ * size. */
 void report_size(rpm_server *server, const Options &options)
 {
     struct rpm_server_stats stats = {};

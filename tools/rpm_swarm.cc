@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rpm_swarm.cc: run or replay seeded worlds of the device model: several clients and servers, loss,
- * delay, duplicates, power cuts, deaths and restarts; checks after each step that every promise
- * holds.
+ * delay, duplicates, power cuts, deaths and restarts; and check that no acknowledged record is lost
+ * and no record is invented.
  */
 #include "cli.h"
 #include "swarm/world.h"
@@ -13,7 +13,7 @@ namespace
 constexpr const char *kExamples =
     "Examples:\n"
     "  rpm-swarm --worlds 100                 a hundred worlds from seed 1 on\n"
-    "  rpm-swarm --seed 4711 --verbose        replay one world and say what happens in it\n"
+    "  rpm-swarm --seed 4711 --verbose        replay one world and print what happens\n"
     "  rpm-swarm --random --seconds 600       new worlds for ten minutes\n";
 
 struct Options {
@@ -39,7 +39,7 @@ void print(const swarm::Tally &tally)
            (unsigned long long)tally.locks);
 }
 
-/* 0; or 1, and prints the command that repeats the failure. */
+/* Returns 0; or 1 after a violation, and prints the command that repeats it. */
 int run_world(const Options &options, uint64_t seed, swarm::Tally &tally)
 {
     try {
@@ -89,10 +89,10 @@ int main(int argc, char **argv)
     app.footer(kExamples);
     app.add_option("--seed", options.seed, "Seed of the first world (1)")
         ->check(CLI::NonNegativeNumber);
-    app.add_option("--worlds", options.worlds, "How many worlds, seeds counting up (1)");
+    app.add_option("--worlds", options.worlds, "Number of worlds, with consecutive seeds (1)");
     app.add_option("--steps", options.steps, "Steps in each world (400)");
-    app.add_option("--seconds", options.seconds, "Worlds for this long instead of a number");
-    app.add_flag("--random", options.random, "Start from a seed that is never the same");
-    app.add_flag("--verbose", options.verbose, "Say what happens");
+    app.add_option("--seconds", options.seconds, "Run worlds for this long instead of a number");
+    app.add_flag("--random", options.random, "Start from a seed taken from the clock");
+    app.add_flag("--verbose", options.verbose, "Print each operation and fault");
     return cli::run(app, argc, argv, [&] { return run(options); });
 }

@@ -100,8 +100,8 @@ using Reader = std::unique_ptr<rpm_reader, ReaderClose>;
 using Region = std::unique_ptr<rpm_region, RegionClose>;
 using Locks = std::unique_ptr<rpm_locks, LocksClose>;
 
-/* The bytes of a secret file, at most @most: of a file that only its owner can read. The open does
- * not block if the name is that of a pipe or a terminal. */
+/* The first @most bytes of a secret file, which only its owner may be able to read. The open does
+ * not block if the file is a pipe or a terminal. */
 inline std::string read_private(const std::string &path, size_t most)
 {
     std::string bytes(most, '\0');
@@ -126,9 +126,9 @@ inline std::string read_private(const std::string &path, size_t most)
 /* The secret in a file, without the newline at its end. */
 inline std::string read_secret(const std::string &path)
 {
-    const size_t most = 63; /* the library would refuse more only later, with RPM_E_INVAL */
-    const size_t looked_at = 4096;
-    std::string secret = read_private(path, looked_at);
+    const size_t most = 63; /* for all programs; the library itself takes up to 127 bytes */
+    const size_t read_max = 4096;
+    std::string secret = read_private(path, read_max);
     size_t read = secret.size();
 
     while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r'))
@@ -137,14 +137,14 @@ inline std::string read_secret(const std::string &path)
         throw Failure("secret file " + path + " is empty");
     if (secret.size() > most)
         throw Failure("secret file " + path + " holds " +
-                      (read < looked_at ? std::to_string(secret.size()) : "thousands of") +
+                      (read < read_max ? std::to_string(secret.size()) : "thousands of") +
                       " bytes: a secret has at most " + std::to_string(most));
     if (secret.find('\0') != std::string::npos)
         throw Failure("secret file " + path + " holds a zero byte: a secret is text");
     return secret;
 }
 
-/* Path of the secret for this program's connections; empty: none. */
+/* Path of the secret file for all connections of this program; empty: none. */
 inline std::string &secret_file()
 {
     static std::string path;
@@ -168,7 +168,7 @@ inline Conn connect(const std::string &url, const rpm_conn_opts *opts = nullptr)
     return Conn(conn);
 }
 
-/* SIGINT and SIGTERM ask for an end; a second SIGINT ends at once. */
+/* Set by SIGINT and SIGTERM: the program ends soon; a second SIGINT ends it at once. */
 inline volatile std::sig_atomic_t &stop_flag()
 {
     static volatile std::sig_atomic_t flag = 0;

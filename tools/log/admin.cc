@@ -24,7 +24,7 @@ static void row(const char *name, uint64_t value)
     row(name, std::to_string(value));
 }
 
-/* @damage: out, the text if a record is damaged, which does not end the examination. NULL: a
+/* @damage: out, the error text if a record is damaged; the function then returns normally. NULL: a
  * damaged record is an error. */
 static struct rpm_log_info read_info(Session &session, const Common &common,
                                      std::string *damage = nullptr)
@@ -52,7 +52,7 @@ static bool find_entry(Session &session, const std::string &name, rpm_entry &ent
     return false;
 }
 
-/* Names of the methods by which this link reaches durable; empty: none does. */
+/* Names of the methods that reach level durable on this link; empty: there is none. */
 static std::string durable_methods(const rpm_facts &facts)
 {
     std::string names;
@@ -101,7 +101,7 @@ static void print_info_json(const Session &session, const struct rpm_log_info &i
     printf("%s\n", json.dump(2).c_str());
 }
 
-/* The number of valid copies of the head; a copy that a writer is storing now is not lost. */
+/* The state of both copies of the head. A copy that a writer is storing now is not lost. */
 static std::string copies_text(uint64_t lost)
 {
     return lost == 0 ? "of the head: both whole"
@@ -153,9 +153,9 @@ struct Walk {
     std::string damage;
 };
 
-/* While a writer is active the walk ends where the recovery scan did. If the writer has trimmed the
- * log meanwhile, the walk continues at the new head. A seeming end before that may be an append in
- * progress, for at most a second. */
+/* While a writer is active the walk ends at the tail that the recovery scan found. If the writer
+ * has trimmed the log meanwhile, the walk continues at the new head. If no record is found before
+ * that tail, an append may be in progress: the walk retries for at most a second. */
 static int next_beside_writer(Session &session, const Walk &walk, uint64_t tail_lsn,
                               rpm_record &record)
 {
@@ -202,8 +202,8 @@ static Walk walk(Session &session, const struct rpm_log_info &info, bool is_writ
     return walk;
 }
 
-/* Read the whole ring: which copies of the head are damaged, and are there records behind a damaged
- * record, which neither walk reached? A writer may be changing both meanwhile. */
+/* Read the whole ring, and report damaged copies of the head and records behind a damaged record,
+ * which no reader reaches. Not while a writer is active, which changes both. */
 static void examine_ring(Session &session, const Common &common, Walk &found)
 {
     rpm_repair_report report = rpm_repair_report_init();

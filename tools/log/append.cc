@@ -38,7 +38,7 @@ void AckFile::add(uint64_t index, uint64_t lsn)
 void AckFile::flush()
 {
     if (!pending_.empty() && !write_all(fd_, path_, pending_.data(), pending_.size()))
-        throw cli::Failure(path_ + ": the reader of the acknowledgements closed it");
+        throw cli::Failure(path_ + ": its reader has closed the pipe");
     pending_.clear();
 }
 
@@ -85,7 +85,7 @@ void Appender::open()
             cli::size_text(static_cast<double>(options_.capacity)).c_str());
 }
 
-/* Compare the records in the log with the first records of the input, and continue behind them. */
+/* Compare the records in the log with the first records of the input, which are then skipped. */
 void Appender::skip_present()
 {
     struct rpm_log_info info = rpm_log_info_init();
@@ -138,7 +138,7 @@ int Appender::reap()
     return err != 0 ? err : n;
 }
 
-/* Append one record. 0, RPM_E_BUSY, or another error. */
+/* Append one record. Returns 0, RPM_E_BUSY, or another error. */
 int Appender::post_one(uint64_t seq)
 {
     Slot &next = slot(seq);
@@ -202,7 +202,8 @@ void Appender::drain()
     }
 }
 
-/* Handle one outcome of a resume. An absent record, and all behind it, are posted again. */
+/* Handle one outcome of rpm_log_resume(). An absent record, and all records after it, are posted
+ * again. */
 void Appender::settle(const rpm_outcome &outcome)
 {
     uint64_t context = reinterpret_cast<uint64_t>(outcome.context);
@@ -210,7 +211,7 @@ void Appender::settle(const rpm_outcome &outcome)
 
     if (outcome.present < 0)
         throw cli::Failure("append: another client trimmed record " +
-                           std::to_string(slot(seq).index) + " before its fate was known");
+                           std::to_string(slot(seq).index) + " before its outcome was known");
     if (outcome.present == 0) {
         settled_absent_++;
         posted_ = std::min(posted_, seq);
@@ -218,7 +219,7 @@ void Appender::settle(const rpm_outcome &outcome)
     }
     if (seq != acked_)
         throw cli::Failure("append: record " + std::to_string(slot(seq).index) +
-                           " is in the log without those before it");
+                           " is in the log without the records before it");
     settled_present_++;
     acknowledge(outcome.lsn);
 }
@@ -267,7 +268,7 @@ void Appender::recover(int err)
     for (uint32_t i = 0; i < count; i++)
         settle(outcomes_[i]);
     acks_.flush();
-    /* Another writer has or had the log: this program does not continue after its records. */
+    /* Another writer has or had the log: do not append behind its records. */
     cli::check("resume", err);
 }
 

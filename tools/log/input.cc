@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * input.cc: see input.h. Reads in large pieces; interrupts a wait now and then, because the user
- * may have asked to stop just before it began.
+ * input.cc: read records in large pieces. A wait for input ends every 200 ms to check whether the
+ * user asked to stop just before it began.
  */
 #include "log/input.h"
 

@@ -22,17 +22,17 @@ class Input
     Input(const Input &) = delete;
     Input &operator=(const Input &) = delete;
 
-    /* The next record, at most @max bytes: a longer line is a failure. False at the end, or when
-     * the user asked to stop. */
+    /* Read the next record of at most @max bytes; a longer line is a failure. False at the end, or
+     * if the user asked to stop. */
     bool next(std::string &record, uint64_t max);
 
     /* Would next() return without waiting? */
     bool ready();
 
-    /* Is the input a terminal, on which the user's text is in the way of progress output? */
+    /* Is the input a terminal, where progress output would mix with the user's text? */
     bool is_terminal() const;
 
-    /* Records given out so far. */
+    /* The number of records returned so far. */
     uint64_t index() const
     {
         return index_;
@@ -49,7 +49,7 @@ class Input
     uint64_t record_bytes_;
     uint64_t index_ = 0;
     std::vector<char> buffer_;
-    size_t begin_ = 0; /* first byte not given out */
+    size_t begin_ = 0; /* first byte of the next record */
     size_t end_ = 0;
 };
 

@@ -75,7 +75,7 @@ struct Session {
     uint64_t memory = 0; /* bytes that the library allocated for these objects */
     double reconnect;    /* seconds */
 
-    /* Connect, trying for as long as the user allows. */
+    /* Connect; retry for as long as --reconnect says. */
     void open(const std::string &url);
     void open_log(const Common &common, rpm_log_opts opts);
     void open_reader(uint64_t from, uint32_t level);

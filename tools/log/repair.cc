@@ -165,7 +165,7 @@ int repair(const RepairOptions &options)
     err = rpm_log_repair(session.conn.get(), options.name.c_str(), &opts, &report);
     if (err != RPM_E_CORRUPT)
         cli::check("repair", err);
-    cli::RpmFailure failure("repair", err); /* before anything else is said */
+    cli::RpmFailure failure("repair", err); /* now: later calls change the last error */
     if (options.json)
         print_json(report);
     else

@@ -43,8 +43,8 @@ void Appender::print_table(const rpm_facts &facts, double seconds) const
                            cli::ns_text(rpm_hist_percentile(&hist_, 999)) + ", max " +
                            cli::ns_text(hist_.max));
     if (reconnects_ > 0)
-        row("reconnects", std::to_string(reconnects_) + "; of the records in flight " +
-                              std::to_string(settled_present_) + " were there, " +
+        row("reconnects", std::to_string(reconnects_) + "; of the outstanding records " +
+                              std::to_string(settled_present_) + " were in the log, " +
                               std::to_string(settled_absent_) + " were sent again");
     if (torn_ > 0)
         row("torn", std::to_string(torn_) + " at the tail, discarded when the log was opened");

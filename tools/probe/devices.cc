@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// devices.cc: report every RDMA device of this machine and its capabilities: yes, or no with the
-// reason and the remedy.
+// devices.cc: print every RDMA device of this machine and its capabilities: yes, or no with the
+// reason and a remedy.
 #include "probe/devices.h"
 
 #include "facts.h"
@@ -173,7 +173,7 @@ void print_device(const Device &all)
         print_memory(memory);
 }
 
-/* All devices, those that answer; @none: why there is none. */
+/* Probe all devices. Returns those that could be probed; @none: why there is none. */
 std::vector<Device> probe_all(const std::vector<std::string> &paths, std::string *none,
                               bool *failed)
 {
@@ -210,7 +210,7 @@ bool print_medium(const std::string &path, bool as_json)
     if (err != 0)
         fprintf(stderr, "rpm-probe: %s: %s\n", path.c_str(), error_text(err).c_str());
     else if (!as_json)
-        printf("%s: %s; there is no device to try it with (rpm-probe %s has its facts)\n",
+        printf("%s: %s; there is no device to try it with (rpm-probe %s prints its facts)\n",
                path.c_str(), rpm_medium_name(static_cast<rpm_medium>(facts.medium)), path.c_str());
     return err == 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * devices.h: rpm-probe --devices.
+ * devices.h: rpm-probe --devices, the capabilities of the RDMA devices of this machine.
  */
 #ifndef RPM_TOOLS_PROBE_DEVICES_H
 #define RPM_TOOLS_PROBE_DEVICES_H

@@ -40,7 +40,7 @@ struct Options {
     bool quiet = false;
 };
 
-/* "0600" as a number; CLI::ValidationError when it is no mode. */
+/* "0600" as a number; throws CLI::ValidationError if it is not a mode. */
 inline uint32_t parse_mode(const std::string &text)
 {
     size_t used = 0;
@@ -100,8 +100,9 @@ inline void add_options(CLI::App &app, Options &options)
            "--ddio", options.ddio,
            "Whether a NIC's writes go to the CPU's cache, if no probe can find out: on or off")
         ->check(CLI::IsMember({ "on", "off" }));
-    app.add_option("--fence", options.fence,
-                   "What a fenced writer that does not stop in time gets: refuse or kill")
+    app.add_option(
+           "--fence", options.fence,
+           "If a fenced writer does not stop in time: refuse the new writer, or kill the old one")
         ->check(CLI::IsMember({ "refuse", "kill" }));
     app.add_option("--fence-us", options.fence_us,
                    "Microseconds that a fenced writer has to stop; 1000000");
@@ -114,16 +115,17 @@ inline void add_options(CLI::App &app, Options &options)
     app.add_flag("--no-create", options.no_create, "With --size: fail if there is no pool");
     app.add_flag("--huge", options.huge, "Anonymous pool on huge pages");
     app.add_flag("--syslog", options.syslog, "Log to syslog instead of standard error");
-    app.add_flag("--verbose", options.verbose, "Log more");
+    app.add_flag("--verbose", options.verbose, "Log debug messages too");
     app.add_flag("--quiet", options.quiet, "Log warnings and errors only");
     app.final_callback([&options, size] {
         (void)parse_mode(options.socket_mode);
         if (size->count() > 0 && options.size == 0)
             throw CLI::ValidationError("--size", "0 bytes: a pool has at least 64K");
         if (options.pool.empty() && options.size == 0)
-            throw CLI::ValidationError("--size", "an anonymous pool needs one");
+            throw CLI::ValidationError("--size", "required for an anonymous pool (without --pool)");
         if (options.tls_cert.empty() != options.tls_key.empty())
-            throw CLI::ValidationError("--tls-cert", "a certificate and its key come together");
+            throw CLI::ValidationError("--tls-cert",
+                                       "requires --tls-key, and --tls-key requires it");
     });
 }
 

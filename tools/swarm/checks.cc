@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * checks.cc: compare logs, slots and locks with their models.
+ * checks.cc: compare logs, slots and locks with their expected contents.
  */
 #include "swarm/world.h"
 
 namespace swarm
 {
 
-/* Walk from the head to the tail. A link that is lost on the way is no violation. */
+/* Read the log from its head to its tail, and check it. A connection that is lost meanwhile is not
+ * a violation. */
 void World::walk(rpm_log *log, LogModel &model, bool settles, Tally &tally)
 {
     struct rpm_log_info info = rpm_log_info_init();
@@ -116,7 +117,7 @@ void World::use_lock(Client &client, Tally &tally)
     if (client.held != 0) {
         err = rpm_lock_release(client.locks.get(), client.held - 1);
         if (err == RPM_E_FENCED)
-            throw Violation("a lock was taken from its living holder");
+            throw Violation("a lock was freed although its holder is alive");
         holders.erase(client.held - 1);
         client.held = 0;
     } else {

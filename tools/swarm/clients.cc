@@ -52,7 +52,7 @@ bool World::connect(Client &client)
     return true;
 }
 
-/* Region and locks of a new connection; a failure shows at the next use. */
+/* Open region and locks of a new connection; the next use detects a failure. */
 void World::open_region_and_locks(Client &client)
 {
     rpm_region_opts opts = rpm_region_opts_init();
@@ -124,7 +124,7 @@ bool World::resume(Client &client, Tally &tally)
     }
     reap(client, tally);
     if (!client.outstanding.empty())
-        throw Violation("resume does not tell of record " +
+        throw Violation("resume reports no outcome of record " +
                         std::to_string(client.outstanding.front().number));
     if (err == 0 && writes)
         walk(client.log.get(), *client.model, true, tally);
@@ -319,8 +319,7 @@ void World::trim(Client &client, Tally &tally)
         (err == 0 ? "done" : rpm_error_name(err)));
     if (err == 0)
         client.model->trim_done(lsn);
-    else if (err != RPM_E_FULL && err != RPM_E_RANGE) /* fenced without knowing it: it has an old
-                                                         tail */
+    else if (err != RPM_E_FULL && err != RPM_E_RANGE) /* a fenced writer has an old tail */
         failed(client, err, tally);
 }
 

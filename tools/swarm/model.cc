@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model.cc: the model of a log: which records it must, may and must not have.
+ * model.cc: the records that a log must, may and must not have.
  */
 #include "swarm/model.h"
 
@@ -89,7 +89,7 @@ void LogModel::walk_record(uint64_t lsn, const void *data, size_t len)
     if (found == records_.end() || payload_of(number, len) != std::string((const char *)data, len))
         violation("a record at " + std::to_string(lsn) + " was never submitted");
     if (!walked_.emplace(number, lsn).second)
-        violation("record " + std::to_string(number) + " is there twice");
+        violation("record " + std::to_string(number) + " is in the log twice");
     if (found->second.outcome == Outcome::kAbsent)
         violation("record " + std::to_string(number) + " was settled as absent and is at " +
                   std::to_string(lsn));

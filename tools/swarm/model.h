@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model.h: models of a log, a slot and a lock, kept beside the real ones. A log's model has every
- * record that was submitted, acknowledged, or settled.
+ * model.h: the expected contents of a log, against which swarm checks the real log: every record
+ * that was submitted, acknowledged, or settled.
  *
- * Invariants it holds a log to, at each walk
- *   every record was submitted to this log, and is there at most once, bit for bit
- *   every record that is settled as present is there, at the LSN it was acknowledged with
- *   no record that is settled as absent is there
- *   after a claim every record that a dead writer left unknown is settled: it is in the log, or
- *     never will be
+ * Checked at each walk, a read of the whole log
+ *   every record of the log was submitted to it, has the submitted bytes, and is there at most once
+ *   every record that is settled as present is in the log, at the LSN of its acknowledgement
+ *   no record that is settled as absent is in the log
+ *   after a claim every unknown record of a dead writer is settled: it is in the log, or never will
+ *     be
  */
 #ifndef RPM_TOOLS_SWARM_MODEL_H
 #define RPM_TOOLS_SWARM_MODEL_H
@@ -94,7 +94,7 @@ class LogModel
     void walk_record(uint64_t lsn, const void *data, size_t len);
     void walk_end(bool settles);
 
-    /* The LSN of some record that is settled as present, for a trim. 0: none. */
+    /* The LSN of a random record that is settled as present, for a trim. 0: there is none. */
     uint64_t some_present(Random &random) const;
     uint64_t count(Outcome outcome) const;
 

@@ -35,17 +35,11 @@ struct SimClose {
         rpm_sim_close(&sim);
     }
 };
-struct LocksClose {
-    void operator()(rpm_locks *locks) const
-    {
-        rpm_locks_close(&locks);
-    }
-};
 
 /* One outstanding record. */
 struct Outstanding {
     uint64_t number;
-    bool blocking; /* its outcome carries no context */
+    bool blocking; /* a blocking append: its outcome has no context */
 };
 
 struct Client {
@@ -56,7 +50,7 @@ struct Client {
     LogModel *model = nullptr;
     std::vector<Outstanding> outstanding; /* oldest first */
     cli::Region region;
-    std::unique_ptr<rpm_locks, LocksClose> locks;
+    cli::Locks locks;
     uint64_t held = 0; /* lock index + 1 that it holds, 0: none */
 };
 
@@ -71,7 +65,7 @@ class World
   public:
     World(uint64_t seed, bool verbose);
 
-    /* Take @steps steps, cut the power of all machines and check what is left. Throws Violation. */
+    /* Take @steps steps, cut the power of all servers and check their logs. Throws Violation. */
     void run(uint64_t steps, Tally &tally);
 
   private:
@@ -105,7 +99,6 @@ class World
     void use_lock(Client &client, Tally &tally);
     void final_check(Tally &tally);
 
-    /* disasters.cc */
     void cut_power(Tally &tally);
     void kill_server(Tally &tally);
     void kill_client(Client &client, Tally &tally);
