@@ -67,8 +67,7 @@ int main(int argc, char **argv)
     must(rpm_log_resume(log, outcomes, 256, &settled), "resume");
     for (uint32_t i = 0; i < settled; i++)
         if (!outcomes[i].present)
-            append(log, outcomes[i].context); /* not in the log, and never will be: append it
-                                                 again */
+            append(log, outcomes[i].context); /* it is not in the log, and never will be */
     must(rpm_log_persist(log), "persist");
 
     count(log, seen);

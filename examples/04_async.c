@@ -21,7 +21,7 @@ static void must(int err, const char *what)
 
 static uint32_t numbers[RECORDS];
 
-/* Wait until one at least is complete. Returns how many, and checks that they come in order. */
+/* Wait for at least one completion. Returns their number, and checks their order. */
 static uint32_t reap(struct rpm_log *log, uint32_t next)
 {
     struct rpm_completion done[INFLIGHT];

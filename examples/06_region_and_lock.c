@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 06_region_and_lock.c: write slots of a region in place, durably, under a lock in the server's
- * DRAM: atomics on persistent memory would be slow and would need a flush (H8).
+ * 06_region_and_lock.c: write slots of a region in place, durably, under a lock. The lock is in the
+ * server's DRAM: atomics on persistent memory would be slow and would need a flush (H8).
  *
  *     06_region_and_lock [URL]      default: the device model, so that it runs anywhere
  */

@@ -2,8 +2,9 @@
 /*
  * 11_steps.c: lists of steps, which the server CPU carries out in one round trip.
  *
- * One list of steps locks and reads two accounts, another writes them back and unlocks them: no
- * client sees a lock free before its account is written.
+ * One list of steps locks and reads two accounts, another writes them back and unlocks them. The
+ * write of an account is visible before the later step that unlocks it, so no client finds a lock
+ * free before its account is written.
  *
  *     11_steps [URL]             default: the device model, so that it runs anywhere
  */
@@ -22,7 +23,7 @@ static void must(int err, const char *what)
     exit(1);
 }
 
-/* Change a lock from one holder to another; the list ends here if another client holds it. */
+/* Change a lock word from @from to @to; the list ends here if the word is not @from. */
 static struct rpm_step change(struct rpm_region *locks, uint64_t i, uint64_t from, uint64_t to)
 {
     struct rpm_step step = { .kind = RPM_STEP_CAS, .flags = RPM_STEP_MUST, .region = locks };
@@ -47,9 +48,7 @@ static void transfer(struct rpm_region *rows, struct rpm_region *locks, int64_t 
     }
     must(rpm_steps_run(rows, steps, 2 * ACCOUNTS, &done), "lock and read");
     if (done < 2 * ACCOUNTS)
-        must(RPM_E_OWNED,
-             "lock"); /* steps[done] found another client's lock; this example has no other
-                         client */
+        must(RPM_E_OWNED, "lock"); /* another client holds the lock of steps[done] */
     balance[0] -= cents;
     balance[1] += cents;
     for (uint64_t i = 0; i < ACCOUNTS; i++) {
