@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// catch.h: Catch2 v2 (Debian 12) or v3, by the names of v3.
+// catch.h: the macros of Catch2 version 3, also where version 2 (Debian 12) is installed.
 #ifndef TESTS_SUPPORT_CATCH_H
 #define TESTS_SUPPORT_CATCH_H
 
@@ -8,7 +8,7 @@
 using Catch::Generators::from_range;
 #else
 #include <catch2/catch.hpp>
-// v2 cannot skip: say so and leave the case.
+// Version 2 has no SKIP: print the reason and return from the test case.
 #define SKIP(...)                                                                                  \
     do {                                                                                           \
         WARN("skipped: " << __VA_ARGS__);                                                          \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cert.h: an authority that vouches for servers, made for one test and forgotten with it.
+// cert.h: a certificate authority for one test; it signs the certificates of the test's servers.
 #ifndef TESTS_SUPPORT_CERT_H
 #define TESTS_SUPPORT_CERT_H
 
@@ -21,19 +21,19 @@ namespace support
 class Authority
 {
   public:
-    // Its files go to @dir, which ends in a slash.
+    // Writes the authority's files to @dir, which ends in a slash.
     explicit Authority(const std::string &dir, const std::string &name = "ca")
         : dir_(dir), name_(name), key_(make_key())
     {
         cert_ = make_cert(name, key_.get(), nullptr, "", 3600);
         write(name, cert_.get(), nullptr);
     }
-    // What clients are to trust.
+    // The file with the certificates that clients trust.
     std::string trusted() const
     {
         return dir_ + name_ + ".pem";
     }
-    // Certificate and key of a server, as NAME.pem and NAME.key; @who such as "IP:127.0.0.1".
+    // Writes a server's certificate and key, NAME.pem and NAME.key; @who such as "IP:127.0.0.1".
     void issue(const std::string &name, const std::string &who, long seconds = 3600)
     {
         Key key = make_key();

@@ -19,7 +19,7 @@ namespace cuts
 
 static const uint64_t POOL_BYTES = 96u << 10;
 static const uint64_t DRAM_BYTES = 4096;
-static const uint64_t TIMEOUT_US = 20000; // of the model: far above what a healthy server needs
+static const uint64_t TIMEOUT_US = 20000; // in model time: far above what a healthy server needs
 static const int RECOVERIES_MAX = 64;
 
 static_assert(static_cast<int>(Fault::kill) == RPM_CUT_KILL, "power cuts and kill share numbers");
@@ -159,7 +159,7 @@ void Run::begin()
     arm();
 }
 
-// The next cut of the plan counts from now.
+// Arms the next fault of the plan; its event is counted from now.
 void Run::arm()
 {
     if (armed_)
@@ -178,7 +178,7 @@ void Run::arm()
         arm_client();
 }
 
-// The death of a client that may not be there yet.
+// Arms the death of the victim, which may not be connected yet.
 void Run::arm_client()
 {
     uint64_t now = rpm_sim_events(sim_);
@@ -200,7 +200,7 @@ void Run::strike(Fault fault)
         rpm_sim_power_cut(sim_, 0, static_cast<rpm_cut>(fault));
 }
 
-// Remember that the armed fault fired: its victim may be closed next.
+// Records that the armed fault fired, before its victim is closed.
 void Run::note()
 {
     if (!armed_ || !fired())
@@ -311,7 +311,7 @@ Meanwhile::~Meanwhile()
     run_.sim()->world->machine[0].cpu.meanwhile = nullptr;
 }
 
-// No exception passes through the model, which is C.
+// An exception must not pass through the frames of the model, which is C.
 void Meanwhile::happen(void *context)
 {
     Meanwhile *that = static_cast<Meanwhile *>(context);
@@ -415,7 +415,8 @@ class Search
         recovery_ = std::max(recovery_, trail_.recovery_events);
     }
 
-    // Every event once, whatever the budget; then every event with the other faults.
+    // First every event with one fault, whatever the budget; then every event with the other
+    // faults.
     void singles()
     {
         uint64_t room = budget_.runs - budget_.runs / 4;

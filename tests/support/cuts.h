@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cuts.h: the crash driver. A scenario is a body, run against a world of the device model through
-// the public API; plain models beside it (oracle.h) note what was submitted and what was
-// acknowledged at which level. The driver runs the body once to count events, then again and again
-// with a fault at each event, then with pairs of faults (the second one during recovery), then
-// with more. After each fault it restarts, recovers and compares exactly.
+// cuts.h: the crash driver. A scenario is a function that uses the public API in a world of the
+// device model. Oracles (log_oracle.h, region_oracle.h) record what it submitted and what was
+// acknowledged at which level. The driver runs the scenario once to count events, then once with a
+// fault at each event, then with pairs of faults (the second one during recovery), then with longer
+// series. After each fault it restarts the server, recovers, and compares everything with the
+// oracles.
 //
-// Everything follows from a setup and a plan, so one line of text replays a run.
+// A setup and a plan determine a run completely, so one line of text replays it.
 #ifndef TESTS_SUPPORT_CUTS_H
 #define TESTS_SUPPORT_CUTS_H
 
@@ -24,23 +25,22 @@
 namespace cuts
 {
 
-// Client machines by what they do. The first is the one that Fault::client kills in a body, the
-// second during recovery.
+// Client machines by their part. Fault::client kills FIRST in a body, and CHECKER during recovery.
 const unsigned FIRST = 0;
-const unsigned CHECKER = 10; // verifies, and uses again
+const unsigned CHECKER = 10; // verifies after a recovery, and appends again
 const unsigned LOOKER = 11;  // only reads
 
-// Power cuts by what survives; death of the server process; death of a client machine.
+// Power cuts by what survives them; death of the server process; death of a client machine.
 enum class Fault { none, drop, tear, reorder, kill, client };
 
 struct Cut {
-    uint64_t event; // counted from the start of the body, or from the restart before
+    uint64_t event; // counted from the start of the body, or from the last restart
     Fault fault;
 };
 
 using Plan = std::vector<Cut>;
 
-// What a scenario runs on.
+// The platform and the rules that a scenario runs with.
 struct Setup {
     std::string scenario;
     std::string preset = "adr";
@@ -48,7 +48,7 @@ struct Setup {
     uint32_t native_flush = 0;
     uint32_t method = RPM_METHOD_DEFAULT;
     uint32_t level = RPM_DURABLE;
-    int canary = 0; // enum rpmi_canary: the rule that is taken away
+    int canary = 0; // enum rpmi_canary: the rule that is removed
     uint64_t seed = 1;
 };
 
@@ -56,13 +56,13 @@ struct Setup {
 std::string to_text(const Setup &setup, const Plan &plan);
 bool from_text(const std::string &text, Setup *setup, Plan *plan);
 
-// Small numbers by chance, the same on every machine.
+// Random numbers, the same on every machine.
 class Chance
 {
   public:
     explicit Chance(uint64_t seed) : state_(seed) {}
     uint64_t next();
-    uint64_t below(uint64_t bound); // 0 for a bound of 0
+    uint64_t below(uint64_t bound); // 0 if @bound is 0
     bool one_in(uint64_t n)
     {
         return below(n) == 0;
@@ -72,11 +72,11 @@ class Chance
     uint64_t state_;
 };
 
-// The server ended because a fault fired: the body ends here.
+// Thrown when the server ended because a fault fired: the scenario ends there.
 struct Lost {
 };
 
-// Something is not as promised.
+// Something that the library promised does not hold.
 struct Violation : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -85,7 +85,7 @@ struct Violation : std::runtime_error {
 
 class Oracle;
 
-// One run of a scenario: a world, its clients and what the models know.
+// One run of a scenario: a world, its clients and its oracles.
 class Run
 {
   public:
@@ -96,42 +96,42 @@ class Run
 
     const Setup setup;
     Chance chance;
-    uint64_t timeout_us;                     // of clients that are dialled from now on
-    void (*before_restart)(Run &) = nullptr; // may change the pool that a restart finds
+    uint64_t timeout_us;                     // of clients that connect from now on
+    void (*before_restart)(Run &) = nullptr; // may change the pool before the server opens it again
 
-    // Client machine @who, dialled at first use. Throws Lost.
+    // Client machine @who, connected at first use. Throws Lost.
     rpm_conn *client(unsigned who);
-    // The same, dialled again after a loss.
+    // The same client, connected again after a loss.
     rpm_conn *redial(unsigned who);
-    // A client that is no use any more; the next client(who) is a new machine.
+    // Closes a client; the next client(who) is a new machine.
     void hang_up(unsigned who);
 
-    // What the body does before is not interesting: events count from here.
+    // Ends the preparation of a body: events and cuts count from here.
     void begin();
 
-    // @err as the API returned it: counts and 0 pass; a loss after a fault throws Lost, everything
-    // else is a violation.
+    // @err as the API returned it. Counts and 0 pass; a loss after a fault throws Lost; any other
+    // error is a violation.
     int must(int err, const char *what);
-    // Is this error a loss that a fault explains?
+    // Whether @err is a loss that a fault explains.
     bool excused(int err) const;
-    // A fault fired since the last recovery.
+    // Whether a fault fired since the last recovery.
     bool fired() const;
-    // A fault at will, beside the plan's.
+    // Injects a fault now, besides those of the plan.
     void strike(Fault fault);
-    // Restart what is down, without any check: for bodies that go on after a fault.
+    // Restarts what is down, without any check: for bodies that continue after a fault.
     void revive();
-    // Is there a dead client that the server has not cleaned up after? What it had sent may still
-    // land until then, and not afterwards.
+    // Whether the server has not cleaned up after some dead client yet. Writes that this client had
+    // sent may still arrive until then, and none after that.
     bool cleanup_pending() const;
     void await_cleanup();
-    // One line about what happens, when a run is replayed.
+    // Prints a line about an event of the run, when a run is replayed.
     __attribute__((format(printf, 2, 3))) void say(const char *format, ...) const;
 
     rpm_sim *sim()
     {
         return sim_;
     }
-    // Models, checked after every recovery in the order they were added.
+    // Adds an oracle; they are checked after every recovery in the order in which they were added.
     template <typename T> T &add(std::unique_ptr<T> oracle)
     {
         T &kept = *oracle;
@@ -140,7 +140,7 @@ class Run
         return kept;
     }
 
-    // The driver's part.
+    // Called by the driver.
     void body(void (*scenario)(Run &));
     void recover();
     void epilogue();
@@ -168,10 +168,10 @@ class Run
     Plan plan_;
     size_t next_cut_ = 0;
     bool armed_ = false;
-    bool struck_ = false; // a fault fired and nothing was restarted since
-    bool dead_ = false;   // the victim is, and its connection was not closed yet
+    bool struck_ = false; // a fault fired, and nothing was restarted since
+    bool dead_ = false;   // the victim is dead, and its connection was not closed yet
     uint64_t armed_at_ = 0;
-    Fault fault_ = Fault::none; // the one that is armed
+    Fault fault_ = Fault::none; // the fault that is armed
     unsigned victim_ = FIRST;   // the client that Fault::client kills
     uint64_t begin_event_ = 0;
     uint64_t body_events_ = 0;
@@ -181,9 +181,9 @@ class Run
     std::vector<std::unique_ptr<Oracle>> oracles_;
 };
 
-// Clients' code runs while the server CPU does not. What is given here is the exception: it happens
-// between any two steps of that core, as if on another machine, until end(), which throws what it
-// threw.
+// In the model, code of clients runs only while the server CPU does not. A Meanwhile is the
+// exception: @act runs between any two steps of the server CPU, as if on another machine, until
+// end(), which throws what @act threw.
 class Meanwhile
 {
   public:
@@ -198,23 +198,23 @@ class Meanwhile
 
     Run &run_;
     std::function<void()> act_;
-    bool acting_ = false; // its own steps are not between two steps
+    bool acting_ = false; // inside act_: its own steps do not run it again
     std::exception_ptr thrown_;
 };
 
-// Is an object there?
+// Whether an object exists; maybe: it was being created or removed when a fault fired.
 enum class There { no, maybe, yes };
 
-// What a model promises to the driver.
+// What the driver calls of an oracle.
 class Oracle
 {
   public:
     virtual ~Oracle() = default;
-    // After a restart: open, recover, compare, and take what was found as the new truth.
+    // After a restart: open, recover, compare, and take what was found as the new expected state.
     virtual void verify(Run &run) = 0;
-    // After verify(): use it again, leave something in flight.
+    // After verify(): use the object again and leave operations outstanding.
     virtual void use_again(Run &run) = 0;
-    // Close what use_again() opened.
+    // Close the handles of use_again().
     virtual void let_go() {}
 };
 
@@ -223,15 +223,15 @@ struct Scenario {
     void (*body)(Run &);
 };
 
-// How much of a setup to try.
+// How many runs to try on a setup.
 struct Budget {
-    uint64_t runs;             // about so many; every event is tried once in any case
-    std::vector<Fault> faults; // empty: all that the level speaks of
+    uint64_t runs;             // about so many; every event is cut once in any case
+    std::vector<Fault> faults; // empty: all faults of faults_of() the level
     bool stop_at_first = false;
-    bool quiet = false; // violations are wanted: do not print them
+    bool quiet = false; // violations are expected: do not print them
 };
 
-// What one run came past.
+// How many events and faults one run had.
 struct Trail {
     uint64_t body_events;
     uint64_t recovery_events;
@@ -240,37 +240,38 @@ struct Trail {
 
 struct Tally {
     uint64_t cuts = 0;       // faults of plans that fired
-    uint64_t violations = 0; // runs in which something was not as promised
+    uint64_t violations = 0; // runs in which a promise did not hold
     uint64_t runs = 0;
-    uint64_t events = 0; // of the body without a fault
-    std::string first;   // the first violation and how to replay it
+    uint64_t events = 0; // of the body in a run without a fault
+    std::string first;   // the first violation, and the line that replays it
 };
 
-// Over everything that this program has tried.
+// The sum over everything that this program has tried.
 Tally &total();
 
-// Faults that a level speaks of.
+// The faults after which @level promises something.
 std::vector<Fault> faults_of(uint32_t level);
 
-// One run. True when all was as promised; otherwise @what says what was not.
+// One run. True if every promise held; otherwise @what says which did not.
 bool run_one(const Scenario &scenario, const Setup &setup, const Plan &plan, std::string *what,
              Trail *trail);
 
-// Every event, then pairs, then more, as far as the budget goes. Adds to total().
+// Cuts at every event, then in pairs, then in longer series, as far as the budget goes. Adds to
+// total().
 Tally explore(const Scenario &scenario, const Setup &setup, const Budget &budget);
 
-// All scenarios on all setups, with a line about each. The number of violations.
+// All scenarios on all setups, with a line of output for each. Returns the number of violations.
 uint64_t explore_all(const std::vector<Scenario> &scenarios, const std::vector<Setup> &setups,
                      uint64_t runs);
 
-// A factor for all budgets: LIBRPM_CRASH_BUDGET percent, 100 when not set.
+// @runs scaled by LIBRPM_CRASH_BUDGET, a percentage; 100 if it is not set.
 uint64_t scaled(uint64_t runs);
 
-// LIBRPM_CRASH_SCENARIO is not set, or names this one.
+// Whether LIBRPM_CRASH_SCENARIO is not set, or names this scenario.
 bool wanted(const Scenario &scenario);
 
-// LIBRPM_REPLAY is set: nothing is explored, replay() runs that one line. -1: not set, else the
-// number of violations.
+// With LIBRPM_REPLAY set, nothing is explored, and replay() runs that one line. It returns the
+// number of violations, or -1 if the variable is not set.
 bool replaying();
 int replay(const std::vector<Scenario> &scenarios);
 

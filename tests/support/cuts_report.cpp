@@ -14,7 +14,7 @@
 namespace cuts
 {
 
-static const unsigned RUN_SECONDS_MAX = 60; // real time; a run takes well below a millisecond
+static const unsigned RUN_SECONDS_MAX = 60; // in real time; a run takes well below a millisecond
 
 static const char *const FAULTS[] = { "none", "drop", "tear", "reorder", "kill", "client" };
 static const Setup *now_setup;
@@ -198,7 +198,7 @@ void print_total_at_end()
     if (done)
         return;
     done = true;
-    // Worlds are opened and closed by the hundred thousand: keep their memory.
+    // Hundreds of thousands of worlds are opened and closed: let malloc keep their memory.
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     atexit(last_line);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cuts_report.h: how a run is named, so that one line replays it, also when the library aborts or
-// does not come back.
+// cuts_report.h: the text that names a run, so that one line replays it, also if the library aborts
+// or the run does not end.
 #ifndef TESTS_SUPPORT_CUTS_REPORT_H
 #define TESTS_SUPPORT_CUTS_REPORT_H
 
@@ -11,10 +11,11 @@ namespace cuts
 
 const char *fault_name(Fault fault);
 
-// Say what was not as promised, and the command that shows it again.
+// Prints which promise did not hold, and the command that repeats the run.
 void report(const Setup &setup, const Plan &plan, const std::string &what);
 
-// While one lives, an abort or a run that takes too long prints how to replay it.
+// While an object of this class exists, an abort or a run that takes too long prints how to replay
+// it.
 class Watch
 {
   public:
@@ -22,7 +23,7 @@ class Watch
     ~Watch();
 };
 
-// The program's last line "cuts N violations V" at its end; it then fails if V > 0 or N == 0.
+// Prints "cuts N violations V" as the program's last line; the program fails if V > 0 or N == 0.
 void print_total_at_end();
 
 } // namespace cuts

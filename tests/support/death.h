@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// death.h: run something in a child process and see whether an assertion of ours ends it.
+// death.h: run code in a child process and see whether an assertion of librpm aborts it.
 #ifndef TESTS_SUPPORT_DEATH_H
 #define TESTS_SUPPORT_DEATH_H
 
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// What the child wrote to standard error before it aborted; "" when it did not abort.
+// What the child wrote to standard error before it aborted; "" if it did not abort.
 template <typename Body> std::string death_of(Body body)
 {
     int ends[2];
@@ -24,7 +24,7 @@ template <typename Body> std::string death_of(Body body)
         struct rlimit no_core = { 0, 0 };
 
         setrlimit(RLIMIT_CORE, &no_core);
-        signal(SIGABRT, SIG_DFL); // not Catch's: it would report the case twice
+        signal(SIGABRT, SIG_DFL); // not Catch2's handler, which would report the case twice
         dup2(ends[1], STDERR_FILENO);
         alarm(20);
         body();

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// descriptors.h: how many descriptors this process has open, to see whether one stays behind.
+// descriptors.h: how many file descriptors this process has open, to find leaked ones.
 #ifndef TESTS_SUPPORT_DESCRIPTORS_H
 #define TESTS_SUPPORT_DESCRIPTORS_H
 
 #include <cstdlib>
 #include <dirent.h>
 
-// Counts its own and the two dots too: only the difference of two calls says something.
+// Counts its own descriptor and two directory entries too: only the difference of two calls is of
+// use.
 inline int open_descriptors()
 {
     DIR *dir = opendir("/proc/self/fd");

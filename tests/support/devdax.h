@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// devdax.h: a character device of persistent memory, as a server finds it that never had a pool.
+// devdax.h: makes a devdax device of persistent memory look as if it never had a pool.
 #ifndef TESTS_SUPPORT_DEVDAX_H
 #define TESTS_SUPPORT_DEVDAX_H
 
@@ -14,10 +14,10 @@
 namespace support
 {
 
-// Overwrite what says that the device holds a pool.
+// Overwrites the superblock, which says that the device holds a pool.
 inline void wipe_device(const std::string &device)
 {
-    const size_t bytes = 2 << 20; // its pages are so large
+    const size_t bytes = 2 << 20; // the size of its pages
     int fd = open(device.c_str(), O_RDWR | O_CLOEXEC);
     void *front = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 

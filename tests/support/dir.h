@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// dir.h: a fresh directory for a test, removed with what is in it.
+// dir.h: a new directory for a test, removed with its contents at the end.
 #ifndef TESTS_SUPPORT_DIR_H
 #define TESTS_SUPPORT_DIR_H
 

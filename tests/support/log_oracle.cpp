@@ -18,7 +18,8 @@ uint32_t LogOracle::submit(size_t len)
     return static_cast<uint32_t>(entries_.size() - 1);
 }
 
-// Serial, then bytes that depend on it and on their place: no two records share a line.
+// The serial number, then bytes that depend on it and on their position: no two records share a
+// line.
 std::string LogOracle::bytes_of(uint32_t serial) const
 {
     size_t len = entries_[serial].len;
@@ -130,7 +131,7 @@ void LogOracle::compare(const std::vector<Seen> &seen, uint64_t from) const
     }
 }
 
-// Records found are there to stay. @all: and those not found never come.
+// Records that were found must stay. @all: the others must never appear.
 void LogOracle::settle(const std::vector<Seen> &seen, bool all)
 {
     for (const Seen &one : seen) {
@@ -178,7 +179,7 @@ void LogOracle::read_all(Run &run, rpm_log *log, uint32_t level, bool settled, u
     } catch (...) {
         rpm_reader_close(&reader);
         if (level == run.setup.level)
-            settle(seen, false); // what was given out before stays
+            settle(seen, false); // records that a reader got must stay
         throw;
     }
     rpm_reader_close(&reader);
@@ -202,7 +203,7 @@ void LogOracle::check_there(int err)
         removed();
 }
 
-// Now and then a client that only reads comes first. False: there is no such log.
+// Sometimes lets a client that only reads open the log first. False: the log does not exist.
 bool LogOracle::look_first(Run &run, rpm_conn *conn)
 {
     rpm_log *log = nullptr;
@@ -255,8 +256,8 @@ void LogOracle::use_again(Run &run)
             writer_->trim(0);
             writer_->append(len);
         }
-    // Both under way when this returns: without RPM_MORE the second would wait for the first's
-    // flush.
+    // Both are outstanding when this returns: without RPM_MORE the second would wait for the flush
+    // of the first.
     if (writer_->try_async(100, RPM_MORE))
         (void)writer_->try_async(8);
 }
@@ -310,7 +311,7 @@ void Writer::acked(uint32_t serial, uint64_t lsn)
     starts_.push_back(lsn);
 }
 
-// A record was not taken. 0: there is no room, or no right any more; throws otherwise.
+// A record was refused. Returns 0 if the log is full or the writer is fenced; throws otherwise.
 int Writer::refused(uint32_t serial, int err, const char *what)
 {
     Entry &entry = oracle_.entry(serial);
@@ -358,7 +359,7 @@ bool Writer::try_async(size_t len, uint32_t flags)
                                        &lsn)) == RPM_E_BUSY)
         poll(false);
     if (err != 0) {
-        oracle_.entry(serial).fate = Fate::gone; // on an error it is not in the log
+        oracle_.entry(serial).fate = Fate::gone; // after an error it must not be in the log
         refused(serial, err, "append async");
         return false;
     }
@@ -494,7 +495,7 @@ void Writer::trim(size_t back)
     run_.say("trimmed to %" PRIu64, lsn);
 }
 
-// One outcome: of a record that we do not know the fate of, and never of another.
+// One outcome of resume: it must be of a record whose fate is unknown.
 void Writer::decide(const rpm_outcome &outcome, std::vector<uint32_t> *absent)
 {
     uint32_t serial;
@@ -540,7 +541,7 @@ void Writer::settle(const std::vector<rpm_outcome> &outcomes, bool again)
         violate("record %u was lost and resume says nothing about it", unknown_.front());
     if (!silent_.empty())
         violate("record %u ended unknown and resume says nothing about it", silent_.front());
-    poll(true); // what was acknowledged and not reaped yet
+    poll(true); // completions of acknowledged records that were not reaped yet
     for (uint32_t serial : absent) {
         if (!again || fenced_)
             return;
@@ -548,7 +549,7 @@ void Writer::settle(const std::vector<rpm_outcome> &outcomes, bool again)
             append(oracle_.entry(serial).len);
             continue;
         }
-        // The same record once more: it must not be there twice.
+        // Append the same record again: it must not be there twice.
         std::string bytes = oracle_.bytes_of(serial);
         uint64_t lsn = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// log_oracle.h: what a log must hold, kept beside it: every record that was submitted, whether it
-// was acknowledged, and which trims were asked for. And a writer that keeps it up to date.
+// log_oracle.h: the expected content of a log, kept beside it: every record that was submitted,
+// whether it was acknowledged, and which trims were requested. And a writer that updates it.
 #ifndef TESTS_SUPPORT_LOG_ORACLE_H
 #define TESTS_SUPPORT_LOG_ORACLE_H
 
@@ -11,7 +11,7 @@
 namespace cuts
 {
 
-// flying: submitted, fate unknown. acked: must be there. gone: must never be there again.
+// flying: submitted, fate unknown. acked: must be in the log. gone: must never be in it again.
 enum class Fate { flying, acked, gone };
 
 const uint64_t NOWHERE = UINT64_MAX;
@@ -19,7 +19,7 @@ const uint64_t NOWHERE = UINT64_MAX;
 struct Entry {
     size_t len;
     Fate fate;
-    uint64_t lsn; // NOWHERE: not known
+    uint64_t lsn; // NOWHERE: unknown
 };
 
 // The serial number in its first bytes identifies a record.
@@ -35,14 +35,14 @@ class LogOracle : public Oracle
     void use_again(Run &run) override;
     void let_go() override;
 
-    // A new record of @len bytes (at least RECORD_MIN), submitted from now on. Its serial number.
+    // Registers a new record of @len bytes (at least RECORD_MIN) as submitted. Its serial number.
     uint32_t submit(size_t len);
     std::string bytes_of(uint32_t serial) const;
     Entry &entry(uint32_t serial)
     {
         return entries_[serial];
     }
-    // Is there an acknowledged record behind this one?
+    // Whether there is an acknowledged record behind this one.
     bool overtaken(uint32_t serial) const;
     void trim_asked(uint64_t lsn);
     void trim_acked(uint64_t lsn);
@@ -50,11 +50,11 @@ class LogOracle : public Oracle
     void created();
     void removing();
     void removed();
-    // A reader got this record at the log's level.
+    // A reader delivered this record at the log's level.
     void given(const rpm_record &record);
 
     // Read all records from @from_lsn (0: the head) on and compare. @settled: the log was claimed
-    // and recovered, so that what is found stays and what is not found never comes.
+    // and recovered, so records that were found must stay, and the others must never appear.
     void read_all(Run &run, rpm_log *log, uint32_t level, bool settled, uint64_t from_lsn = 0);
 
     const std::string name;
@@ -74,37 +74,37 @@ class LogOracle : public Oracle
     void check_there(int err);
 
     std::vector<Entry> entries_;
-    std::vector<uint64_t> trims_; // asked for
+    std::vector<uint64_t> trims_; // requested
     uint64_t head_least_ = 0;     // the last trim that was acknowledged
     There there_ = There::no;
     std::unique_ptr<class Writer> writer_; // of use_again()
 };
 
-// One open log of one client, and what is on its way.
+// A log that a client has opened for writing, and its outstanding records.
 class Writer
 {
   public:
-    // @flags beside WRITE and CREATE.
+    // @flags besides RPM_LOG_WRITE and RPM_LOG_CREATE.
     Writer(Run &run, unsigned who, LogOracle &oracle, uint32_t flags = 0);
     ~Writer();
     Writer(const Writer &) = delete;
     Writer &operator=(const Writer &) = delete;
 
     void append(size_t len);
-    // False when the log is full, or another writer came.
+    // False if the log is full, or another writer has claimed it.
     bool try_append(size_t len);
     void async(size_t len, uint32_t flags = 0);
     bool try_async(size_t len, uint32_t flags = 0);
-    // The same, once, with any result: success, full, deadline, or no completion.
+    // Tries an append once and accepts any result: success, full, deadline, or no completion.
     void hasty(size_t len);
     void batch(std::initializer_list<size_t> lens);
     void reserve(size_t len, size_t used);
     void persist();
-    // Reap what is ready; with @all wait for everything outstanding.
+    // Reap completions; with @all wait until nothing is outstanding.
     void poll(bool all);
     // Trim to the start of the acknowledged record @back from the newest (0: to the tail).
     void trim(size_t back);
-    // After a fault: dial again, resume, append again what is absent.
+    // After a fault: reconnect, resume, and append again the records that are absent.
     void resume(bool again = true);
 
     rpm_log *log()
@@ -131,9 +131,9 @@ class Writer
     const unsigned who_;
     LogOracle &oracle_;
     rpm_log *log_ = nullptr;
-    std::deque<uint32_t> flying_;   // asynchronous, not reaped, oldest first
-    std::vector<uint32_t> unknown_; // reaped as unknown: resume must tell
-    std::deque<uint32_t> silent_;   // blocking ones that ended as unknown, oldest first
+    std::deque<uint32_t> flying_;   // asynchronous appends, not reaped, oldest first
+    std::vector<uint32_t> unknown_; // reaped as unknown: resume must report them
+    std::deque<uint32_t> silent_;   // blocking appends that ended as unknown, oldest first
     std::deque<uint64_t> starts_;   // LSNs of acknowledged records
     bool fenced_ = false;
 };

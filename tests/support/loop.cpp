@@ -63,7 +63,7 @@ uint32_t rights_of(uint8_t kind)
     }
 }
 
-// Everything this link wrote reaches the domain.
+// Makes durable everything that this link has written.
 void keep_dirty(Link *link)
 {
     for (const auto &range : link->dirty)
@@ -96,7 +96,7 @@ static void atomic(const rpmi_op &op, Mem &mem, uint64_t at)
     memcpy(op.into, &found, sizeof(found));
 }
 
-// What an op does at the server, once it may.
+// Carries an op out at the server, after the checks.
 void act(Link *link, const Pending &pending, const rpmi_span &span, bool torn)
 {
     const rpmi_op &op = pending.op;
@@ -128,7 +128,7 @@ void act(Link *link, const Pending &pending, const rpmi_span &span, bool torn)
     }
 }
 
-// Bounds and rights, then the deed.
+// Checks bounds and rights, then carries the op out.
 static int carry_out(Link *link, const Pending &pending, bool torn)
 {
     const rpmi_op &op = pending.op;
@@ -158,7 +158,7 @@ bool due(uint64_t &count)
     return count > 0 && --count == 0;
 }
 
-// Does the link end at this op? If so, what of the op still happens has happened.
+// Whether the link is lost at this op. The part of the op that still happens has been carried out.
 static bool ends_here(Link *link, const Pending &pending)
 {
     if (link->faults.lose_kind != 0 && pending.op.kind == link->faults.lose_kind) {
@@ -184,7 +184,7 @@ static void check_memory(const Link *link, const void *at, uint64_t len)
         inside = inside || (at >= base &&
                             static_cast<const unsigned char *>(at) + len <= base + block.second);
     }
-    REQUIRE(inside); // body and into of a queued link lie in staging memory
+    REQUIRE(inside); // body and into of a queued link are in staging memory
 }
 
 static Pending copy_of(const rpmi_op &op)
@@ -289,7 +289,7 @@ static int link_wait(rpmi_link *base, uint64_t deadline_ns)
 
     if (link->server->now_ns >= deadline_ns && link->done.empty() && !link->broken)
         return RPM_E_TIMEDOUT;
-    // A caller that waits may see the rest happen even when the test leads.
+    // A manual link, too, makes progress while a caller waits.
     if (link->manual && link->done.empty())
         link->step();
     if (link->manual)
@@ -309,7 +309,7 @@ static int lost_call(Link *link)
     return rpmi_fail(RPM_E_LOST, "the server is gone");
 }
 
-// Through the wire format both ways, as every real link does.
+// Encodes and decodes the call and the reply, as every real link does.
 static int serve(Link *link, const rpmi_call *call, rpmi_reply *reply)
 {
     unsigned char request[RPMI_CALL_BYTES];

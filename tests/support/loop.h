@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // loop.h: a server in plain memory with the real pool service, and links to it in the same thread,
-// on a virtual clock. Each op, call, completion and loss happens when the test says so, so every
-// file of conn, log and record can be tried alone, at every point where a link can fail.
+// on a virtual clock. The test decides when each op, call, completion and loss happens, so each
+// file of lib/conn, lib/log and lib/region can be tested alone, at every point where a link can
+// fail.
 //
 // A synchronous link carries ops out in post(), as shm: does with a shared mapping. A queued link
-// carries them out one by one while it is polled, reading payloads at that moment: staging memory
-// that is reused too early is seen as a torn record.
+// carries them out one by one while it is polled, and reads their payloads at that moment: staging
+// memory that is reused too early becomes a torn record.
 //
-// Durability is a second copy of the pool: bytes get there when a flush of the kind that the facts
-// ask for covers them. power_cut() goes back to that copy.
+// Durability is a second copy of the pool, to which bytes are copied when a flush covers them that
+// is sufficient by the facts. power_cut() goes back to that copy.
 #ifndef TESTS_SUPPORT_LOOP_H
 #define TESTS_SUPPORT_LOOP_H
 
@@ -35,20 +36,20 @@ namespace loop
 struct Server;
 struct Link;
 
-// Memory of the server: what is visible, and what would survive.
+// The server's memory: what is visible, and what would survive.
 struct Mem {
-    rpmi_mem mem; // first: the service sees this
+    rpmi_mem mem; // first: the service gets a pointer to this
     std::vector<unsigned char> bytes;
     std::vector<unsigned char> kept;
     uint32_t persists = 0;
-    uint32_t fail_persist_at = 0; // the n-th from now fails with RPM_E_IO
+    uint32_t fail_persist_at = 0; // the n-th persist from now fails with RPM_E_IO
 
     explicit Mem(uint64_t size);
     Mem(const Mem &) = delete;
     void keep(uint64_t offset, uint64_t len);
 };
 
-// A write that was on its way when its link was lost.
+// A write that was outstanding when its link was lost.
 struct Late {
     uint32_t client;
     uint32_t key;
@@ -67,22 +68,22 @@ struct Server {
     bool up = true;
     bool lingers = false; // a lost client stays attached until reap()
     std::vector<uint32_t> orphans;
-    bool keeps_late = false; // writes of a lost link stay on their way until flood()
+    bool keeps_late = false; // writes of a lost link stay outstanding until flood()
     std::vector<Late> late;
     std::vector<Link *> links;
 
     explicit Server(uint64_t pool_bytes = 1u << 20, uint64_t dram_bytes = 1u << 16);
     Server(const Server &) = delete;
     ~Server();
-    int start();      // a new run of the server process on what is visible
+    int start();      // starts a server process on the visible bytes
     void stop();      // the process dies: every link is lost, memory stays
-    void power_cut(); // stop(), and only what was durable stays
-    void reap();      // clean up after closed clients
+    void power_cut(); // stop(), and only durable bytes stay
+    void reap();      // cleans up after closed clients
     void leave(uint32_t client);
-    uint32_t flood(); // late writes arrive; how many were let in
+    uint32_t flood(); // carries out late writes; how many were accepted
 };
 
-// What goes wrong, counted from now; 0: nothing.
+// Faults to inject, counted from now; 0: none.
 struct Faults {
     uint64_t lose_op = 0;      // the n-th op is not carried out and the link is lost
     bool lose_late = false;    // ... is carried out, and only its completion is lost
@@ -90,11 +91,11 @@ struct Faults {
     uint8_t lose_kind = 0;     // the first op of this kind is not carried out, and the link lost
     uint64_t stall_op = 0;     // the n-th op and all later ones never complete
     uint64_t lose_call = 0;    // the n-th call is not served and the link is lost
-    bool lose_reply = false;   // ... is served, and only the answer is lost
+    bool lose_reply = false;   // ... is served, and only the reply is lost
     uint64_t stall_call = 0;   // the n-th call is never answered: time passes
-    uint64_t garbage_call = 0; // the n-th call is answered with what no server sends
+    uint64_t garbage_call = 0; // the n-th call gets a reply that no server sends
     uint32_t refuse = 0;       // so many reconnects are refused
-    uint32_t take_most = 0;    // ops taken by one post; 0: as many as fit
+    uint32_t take_most = 0;    // ops that one post takes at most; 0: as many as fit
 };
 
 struct Pending {
@@ -103,11 +104,11 @@ struct Pending {
 };
 
 struct Link {
-    rpmi_link link; // first: the connection sees this
+    rpmi_link link; // first: the connection gets a pointer to this
     Server *server;
     Faults faults;
     std::deque<Pending> flight; // posted, not carried out
-    std::deque<rpmi_done> done; // to be reaped
+    std::deque<rpmi_done> done; // completions to be reaped
     std::map<void *, uint64_t> staged;
     uint64_t staging_left;
     uint32_t outstanding = 0; // ops that hold a place in the queue
@@ -118,21 +119,21 @@ struct Link {
     bool manual = false;   // ops are carried out by step() only
     uint32_t hold = 0;     // completions that poll() may give out when manual
     bool peeks = true;     // a synchronous link lends its mapping
-    uint64_t fast_at = 0;  // in the pool, of the object the fast path was entered for
+    uint64_t fast_at = 0;  // offset in the pool of the object that the fast path was entered for
     uint64_t fast_bytes = 0;
-    uint64_t fast_first = 0;                          // of it, that may be written to
+    uint64_t fast_first = 0;                          // of it, the first byte that may be written
     uint64_t fast_calls = 0;                          // how often the fast path was entered or used
-    bool fast_cached = false;                         // as the last one was entered
-    uint64_t follows = 0;                             // signs of a reader at the tail
-    std::vector<std::pair<uint64_t, uint64_t>> dirty; // pool ranges written, not yet kept
+    bool fast_cached = false;                         // the argument of the last entry
+    uint64_t follows = 0;                             // how often a reader at the tail was reported
+    std::vector<std::pair<uint64_t, uint64_t>> dirty; // pool ranges written, not yet durable
     std::function<void()> on_pause;
     std::function<void()> on_call;              // just before a call is served
     std::function<void()> on_drop;              // just before the server notices the loss
     std::function<void(const rpmi_op &)> on_op; // just before an op is carried out
-    uint64_t (*clock)(void) = nullptr;          // instead of the virtual one
+    uint64_t (*clock)(void) = nullptr;          // used instead of the virtual clock
 
     Link(Server *server, const struct Setup &setup, const rpmi_link_opts &opts);
-    bool step(); // carry out one op; false when there is none
+    bool step(); // carries out one op; false if there is none
     void drop(); // the link is lost
     struct rpm_conn_stats &stats()
     {
@@ -140,7 +141,7 @@ struct Link {
     }
 };
 
-// What kind of link.
+// The kind of a link.
 struct Setup {
     bool synchronous = false;
     bool fast_path = false; // with synchronous: a fast path past the queue
@@ -165,7 +166,7 @@ Setup queued(uint32_t methods = 0);
 int connect(Server &server, const Setup &setup, const rpm_conn_opts *opts, rpm_conn **conn);
 Link *link_of(rpm_conn *conn);
 
-// Owners of handles, so that a failing check does not leak them all over ASan's report.
+// Owners of handles, so that a failing check leaves no leak for ASan to report.
 struct Conn {
     rpm_conn *conn = nullptr;
     Link *link = nullptr;
@@ -197,17 +198,18 @@ struct Log {
     void close();
 };
 
-// Between the files of this: rights that an op takes, what it does at the server, and a list.
+// Shared by the loop*.cpp files: the rights that an op needs, its effect at the server, lists of
+// steps.
 Link *link_of(rpmi_link *link);
 const rpmi_fast_path *fast_table();
-bool due(uint64_t &count); // of a fault: is it now?
+bool due(uint64_t &count); // counts a fault down; true when it is due
 uint32_t rights_of(uint8_t kind);
 void keep_dirty(Link *link);
 int post_synchronous(Link *link, const rpmi_op *ops, uint32_t n);
 void act(Link *link, const Pending &pending, const rpmi_span &span, bool torn);
 int carry_out_steps(Link *link, const rpmi_op &op);
 
-// No allocation while it lives.
+// While an object of this class exists, an allocation aborts.
 struct Freeze {
     Freeze()
     {
@@ -233,13 +235,13 @@ struct Record {
     }
 };
 
-// Append and expect it to work; the LSN.
+// Appends and requires success; returns the LSN.
 uint64_t append(rpm_log *log, const std::string &data);
 int append_async(rpm_log *log, const std::string &data, uintptr_t context, uint32_t flags = 0,
                  uint64_t *lsn = nullptr);
-// Poll until @n completions came, at most so many times.
+// Polls until @n completions came, at most @polls times.
 std::vector<rpm_completion> reap(rpm_log *log, size_t n, uint32_t polls = 10000);
-// Every record from @from on, by a reader of its own. Fails the test on an error.
+// Every record from @from on, read by a reader of its own. Fails the test on an error.
 std::vector<Record> read_all(rpm_log *log, uint64_t from = 0, uint32_t level = 0);
 // A payload of this length, made from a seed.
 std::string payload(uint64_t seed, size_t len);

@@ -12,7 +12,7 @@ extern "C" {
 namespace loop
 {
 
-// Entering counts as an op, so that a link can be lost there.
+// Entering counts as an op, so that the link can be lost there.
 static int fast_enter(rpmi_link *base, uint32_t key, uint64_t bytes, bool, bool cached)
 {
     Link *link = link_of(base);
@@ -23,7 +23,7 @@ static int fast_enter(rpmi_link *base, uint32_t key, uint64_t bytes, bool, bool 
         link->drop();
     if (link->broken)
         return RPM_E_LOST;
-    // Of a log the header is not the writer's.
+    // A writer has no right to the header of a log.
     for (uint64_t first : { uint64_t(0), uint64_t(RPMI_LOG_HEADER_BYTES) }) {
         int err = first >= bytes
                       ? int(RPM_E_RANGE)
@@ -91,7 +91,7 @@ static void fast_follow(rpmi_link *base, uint32_t)
     link_of(base)->follows++;
 }
 
-// One op of its own, as if it had been posted.
+// Carries out one op as if it had been posted.
 static int fast_op(rpmi_link *base, const rpmi_op &op)
 {
     link_of(base)->fast_calls++;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// loop_server.cpp: see loop.h. The server: memory, what of it would survive, and the server
-// process.
+// loop_server.cpp: see loop.h. The server: its memory, which part of it would survive, and the
+// server process.
 #include "support/loop.h"
 
 extern "C" {

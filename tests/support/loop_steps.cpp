@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// loop_steps.cpp: see loop.h. Lists of steps at the server.
+// loop_steps.cpp: see loop.h. Carries out lists of steps at the server.
 #include "support/loop.h"
 
 extern "C" {
@@ -9,7 +9,7 @@ extern "C" {
 namespace loop
 {
 
-// A list of steps, by the server CPU.
+// Carries a list of steps out as the server CPU does.
 struct Walk {
     Link *link;
     bool durable;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// loop_use.cpp: handles that close themselves, and what most tests do with a log.
+// loop_use.cpp: see loop.h. Owners of handles, and the operations on a log that most tests need.
 #include "support/loop.h"
 
 namespace loop

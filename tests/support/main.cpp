@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// main.cpp: the test programs' main(), Catch2's own.
+// main.cpp: main() of the test programs, from Catch2.
 #define CATCH_CONFIG_MAIN
 #include "support/catch.h"

@@ -10,7 +10,7 @@ namespace cuts
 
 static const uint64_t WORD = 8;
 static const uint64_t LINE = 64;
-static const uint64_t PACKET = 1024; // a write is cut into pieces of this size on the wire
+static const uint64_t PACKET = 1024; // a write is cut into packets of this size on the wire
 
 RegionOracle::RegionOracle(std::string given, uint64_t length, uint32_t slot)
     : name(std::move(given)), bytes(length), slot_bytes(slot)
@@ -41,7 +41,7 @@ std::string RegionOracle::bytes_of(uint32_t write, const Piece &piece) const
     return data;
 }
 
-// Where a write may have been rounded up to with zeros: inside a slot that its writer owns.
+// The end to which a write may have been padded with zeros, within a slot that its writer owns.
 uint64_t RegionOracle::padded_end(const Piece &piece) const
 {
     uint64_t full = (piece.len + LINE - 1) / LINE * LINE;
@@ -79,7 +79,7 @@ void RegionOracle::put(uint32_t write, const Piece &piece)
         uint64_t old = words_[at / WORD].versions.back().value;
         uint64_t lead = (PACKET - (at - piece.offset) % PACKET) % PACKET;
 
-        // A packet ends within this word: its two parts come one after the other, in any order.
+        // A packet ends within this word: its two parts arrive one after the other, in any order.
         if (at > piece.offset && lead > 0 && lead < WORD && at + lead < end) {
             add(write, at / WORD, merge(old, data, piece, at, piece.offset, at + lead), true);
             add(write, at / WORD, merge(old, data, piece, at, at + lead, end), true);
@@ -161,7 +161,7 @@ void RegionOracle::removed()
     reset();
 }
 
-// The newest version with this value, if there is one.
+// The newest version with this value, or nullptr.
 const RegionOracle::Version *RegionOracle::match(uint64_t index, uint64_t value) const
 {
     const auto &versions = words_[index].versions;
@@ -181,7 +181,7 @@ static uint64_t word_of(const std::string &seen, uint64_t index)
     return value;
 }
 
-// No piece that came AFTER others is there without all of them.
+// A piece with RPM_PATCH_AFTER must not be there unless all pieces before it are.
 void RegionOracle::check_order(const Write &write, uint32_t number, const std::string &seen) const
 {
     bool all_new = true; // the pieces before the last AFTER
@@ -246,8 +246,9 @@ void RegionOracle::check_there(int err)
     }
 }
 
-// Compare twice. Until the server has cleaned up after a dead client, what this client had sent may
-// still land: what is read and made durable may then change from old to new, never back.
+// Compares twice. Until the server has cleaned up after a dead client, writes that this client had
+// sent may still arrive: bytes that were read and made durable may then change from old to new,
+// never back.
 void RegionOracle::look(Run &run, rpm_region *region)
 {
     std::string seen(bytes, '\0');
@@ -320,7 +321,7 @@ RegionUser::~RegionUser()
     rpm_region_close(&region_);
 }
 
-// Is what this handle acknowledges what the run is about?
+// Whether this handle's level is the one that the run checks, or above.
 bool RegionUser::promises() const
 {
     return level_ >= run_.setup.level;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// region_oracle.h: what a region may hold, word by word: the value that was acknowledged and every
-// later one that was submitted. And a user of the region that keeps it up to date.
+// region_oracle.h: the values that each word of a region may have: the last acknowledged one and
+// every later one that was submitted. And a user of the region that updates them.
 #ifndef TESTS_SUPPORT_REGION_ORACLE_H
 #define TESTS_SUPPORT_REGION_ORACLE_H
 
@@ -26,13 +26,14 @@ class RegionOracle : public Oracle
     void use_again(Run &run) override;
     void let_go() override;
 
-    // A write is submitted: its number, and the bytes of one piece of it.
+    // Registers a write as submitted. Returns its number; bytes_of() gives the bytes of one piece
+    // of it.
     uint32_t submit(const std::vector<Piece> &pieces);
     std::string bytes_of(uint32_t write, const Piece &piece) const;
     void acked(uint32_t write);
-    // It ended before anything was sent.
+    // The write failed before anything was sent.
     void refused(uint32_t write);
-    // Everything up to the newest is acknowledged at the level.
+    // Everything up to the newest write is acknowledged at the level.
     void persisted();
 
     void creating();
@@ -40,9 +41,9 @@ class RegionOracle : public Oracle
     void removing();
     void removed();
 
-    // Compare what is visible. @settle: it is durable as well, and so is the new truth.
+    // Compare the visible bytes. @settle: they are durable as well, and become the expected state.
     void compare(Run &run, const std::string &seen, bool settle);
-    // It is durable; later versions may follow, earlier ones must not.
+    // @seen is durable: later versions may follow, earlier ones must not.
     void keep(const std::string &seen);
 
     const std::string name;
@@ -60,7 +61,7 @@ class RegionOracle : public Oracle
         bool open; // neither acknowledged nor settled
     };
     struct Word {
-        std::deque<Version> versions; // oldest first; the last one is what is to be seen
+        std::deque<Version> versions; // oldest first; the last one is the newest that was submitted
     };
     void put(uint32_t write, const Piece &piece);
     void add(uint32_t write, uint64_t index, uint64_t value, bool passing = false);
@@ -77,7 +78,7 @@ class RegionOracle : public Oracle
     std::unique_ptr<class RegionUser> user_;
 };
 
-// A region open on one client.
+// A region that a client has opened.
 class RegionUser
 {
   public:
@@ -89,11 +90,11 @@ class RegionUser
     void write(uint64_t offset, size_t len);
     void writev(const std::vector<Piece> &pieces);
     void async(uint64_t offset, size_t len);
-    // By the server CPU, one behind the other.
+    // Writes the pieces one after another by the server CPU.
     void steps(const std::vector<Piece> &pieces, bool async);
     void poll(bool all);
     void persist();
-    // After a loss: what is there now is the truth from now on.
+    // After a loss: take the present bytes as the expected state.
     void settle();
 
     rpm_region *region()
@@ -109,7 +110,7 @@ class RegionUser
     const uint32_t level_;
     rpm_region *region_ = nullptr;
     std::deque<uint32_t> flying_;
-    std::deque<std::vector<rpm_step>> lists_; // that are under way, or were
+    std::deque<std::vector<rpm_step>> lists_; // outstanding, or finished
 };
 
 } // namespace cuts

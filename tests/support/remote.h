@@ -32,7 +32,8 @@ inline bool is_remote()
     return !test_url().empty();
 }
 
-// What LIBRPM_TEST_SECRET_FILE holds, as rpm-log and rpm-server read such a file. nullptr: none.
+// The content of the file LIBRPM_TEST_SECRET_FILE, as rpm-log and rpm-server read it. nullptr: not
+// set.
 inline const char *test_secret()
 {
     static std::string secret;
@@ -51,7 +52,7 @@ inline const char *test_secret()
     return secret.c_str();
 }
 
-// How many cases were left out, said at the end.
+// Counts the cases that were skipped and reports them at the end.
 class Skipped
 {
   public:
@@ -73,8 +74,8 @@ class Skipped
 
 inline Skipped skipped;
 
-// This process's own names on a server that others use, too. Objects with such a name are removed
-// at the end.
+// Names of objects that are unique to this process, on a server that other clients use too. The
+// objects are removed at the end.
 class Names
 {
   public:
@@ -109,7 +110,7 @@ class Names
     }
 
   private:
-    // The server may still count it as in use: its clients have only just disconnected.
+    // The server may still count the object as in use: its clients have only just disconnected.
     static int remove(rpm_conn *conn, const std::string &name)
     {
         int err = RPM_E_OWNED;
@@ -128,7 +129,7 @@ class Names
 
 } // namespace support
 
-// End this case where the server is the user's own, or where @possible does not hold.
+// Ends this case if the server is the user's own, or if @possible is false.
 #define NEEDS(possible, why)                                                                       \
     do {                                                                                           \
         if (!(possible)) {                                                                         \

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// rounds.h: how often something is repeated, and from which seeds on. Under sanitizers, and
-// where an emulator runs what was built for another architecture, each round costs ten times as
-// much and more. They look at what it does, not at what it comes to: a quarter of the rounds is
-// enough there, and of several options in all combinations those that together take each step
-// once.
+// rounds.h: how often a test repeats something, and from which seed on. Under sanitizers and under
+// an emulator of another architecture a round costs ten times as much or more, and what these find
+// does not depend on the number of rounds: a quarter of the rounds is enough there, and of all
+// combinations of options only enough to take each branch once.
 #ifndef TESTS_SUPPORT_ROUNDS_H
 #define TESTS_SUPPORT_ROUNDS_H
 
@@ -30,7 +29,7 @@ constexpr uint64_t rounds(uint64_t count)
     return kSlow ? (count + 3) / 4 : count;
 }
 
-// The first of a test's seeds: the same one in each run, unless LIBRPM_TEST_SEED has a number.
+// The first seed of a test: the same in each run, unless LIBRPM_TEST_SEED moves it.
 inline uint64_t first_seed(uint64_t usual)
 {
     const char *text = getenv("LIBRPM_TEST_SEED");

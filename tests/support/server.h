@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// server.h: the fixture that runs a server in the test's process: on a pool and at addresses of its
-// own, for as long as the object lives. It can stop and start again on the same pool.
+// server.h: a server that runs in the test's process, on a pool and at addresses of its own, as
+// long as the object exists. It can stop and start again on the same pool.
 //
-// It throws where a server cannot be had, which Catch2 and the fuzz targets count as a failure.
+// It throws if the server cannot start, which Catch2 and the fuzz targets count as a failure.
 #ifndef TESTS_SUPPORT_SERVER_H
 #define TESTS_SUPPORT_SERVER_H
 
@@ -29,8 +29,8 @@ struct ServerOpts {
     bool anonymous = false;          // a pool without a file
     std::string pool;                // another file or device; "": "pool" in the directory
     uint64_t bytes = 8 << 20;        // of the pool; 0: as many as the device has
-    uint64_t dram_bytes = 0;         // 0: the server's own choice
-    uint32_t domain = RPM_DOMAIN_ADR; // declared, but for a file on the disk; 0: probed
+    uint64_t dram_bytes = 0;         // 0: the server's default
+    uint32_t domain = RPM_DOMAIN_ADR; // declared, except for a file on the disk; 0: probed
     uint32_t ddio = 0;
     uint32_t flags = 0; // besides RPM_SERVER_CREATE
     uint32_t clients_max = 0;
@@ -43,7 +43,7 @@ struct ServerOpts {
     Threads threads = kAll;
 };
 
-// What rpm_server_open() returns for @opts; @shm and @pool are the paths that go with them.
+// Opens a server with @opts at the paths @shm and @pool. Returns what rpm_server_open() returns.
 inline int open_server(const ServerOpts &opts, const std::string &shm, const std::string &pool,
                        rpm_server **server)
 {
@@ -71,7 +71,7 @@ class Server
     explicit Server(const ServerOpts &opts = {}) : opts_(opts), dir_(opts.place)
     {
         if (opts_.place == Dir::kDisk && !opts_.anonymous)
-            opts_.domain = 0; // no disk has the domain that memory is declared to have
+            opts_.domain = 0; // a disk has another domain than the one declared for memory
         opts_.flags |= RPM_SERVER_CREATE;
         start();
     }
@@ -89,7 +89,7 @@ class Server
 
         return mode.empty() ? text : text + ",mode=" + mode;
     }
-    // As a client dials the @index-th address of ServerOpts::listen.
+    // The URL by which clients reach the @index-th address of ServerOpts::listen.
     std::string listener_url(uint32_t index = 0) const
     {
         char text[512];
@@ -115,12 +115,12 @@ class Server
         return server_;
     }
 
-    // Again at the same addresses.
+    // Starts the server, at the same addresses if it ran before.
     void start()
     {
         if (open_server(opts_, socket(), pool(), &server_) != 0)
             throw_error("the test's server does not open");
-        opts_.flags &= ~RPM_SERVER_CREATE; // it starts again only on a pool that is there
+        opts_.flags &= ~RPM_SERVER_CREATE; // it starts again only on an existing pool
         keep_ports();
         if (opts_.threads != ServerOpts::kNone)
             control_ = std::thread([this] { control_err_ = rpm_server_run(server_); });
@@ -128,7 +128,7 @@ class Server
             engine_ = std::thread([this] { engine_err_ = rpm_server_engine(server_); });
     }
 
-    // Cleanly: clients see it at once.
+    // Stops the server in an orderly way: its clients notice at once.
     void stop()
     {
         if (server_ == nullptr)
@@ -168,7 +168,7 @@ class Server
     {
         throw std::runtime_error(what + ": " + rpm_last_error());
     }
-    // A port that the system chose, for "HOST:0/NAME", is asked for by its number the next time.
+    // Writes the port that the system chose for "HOST:0/NAME" into the address, for the next start.
     void keep_ports()
     {
         std::istringstream list(opts_.listen);
