@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// append_bodies.cpp: one writer appends, goes round the ring and trims, until a fault ends it.
+// append_bodies.cpp: scenarios with one writer: it appends, wraps around the ring and trims.
 #include "crash/bodies.h"
 
 using namespace cuts;
@@ -24,8 +24,8 @@ static void append_pipelined(Run &run)
     writer.poll(true);
 }
 
-// Appends that share flushes: a group behind a flush under way, one behind a shared flush, polls in
-// between that take in some completions, others that find none.
+// Appends that share flushes: a group that waits for an outstanding flush, a group that waits for a
+// shared one, and polls in between, of which some find completions and others none.
 static void append_shared(Run &run)
 {
     Writer writer(run, FIRST, log_of(run, "a", 16384));
@@ -55,7 +55,7 @@ static void append_shared(Run &run)
     writer.poll(true);
 }
 
-// A group is held back on one log while another one is waited for.
+// A group is held back on one log while a call on another log of the connection waits.
 static void append_shared_two(Run &run)
 {
     Writer one(run, FIRST, log_of(run, "a"));
@@ -88,7 +88,7 @@ static void append_more(Run &run)
         writer.async(len, RPM_MORE);
     writer.persist();
     writer.async(60, RPM_MORE);
-    writer.append(70); // ends the run before it as well
+    writer.append(70); // also flushes the appends with RPM_MORE before it
     writer.poll(true);
 }
 
@@ -116,7 +116,7 @@ static void append_reserve(Run &run)
     writer.poll(true);
 }
 
-// Several laps; sizes that leave gaps at the end of the ring and before large frames.
+// Several laps of the ring; sizes that leave gaps at its end and before large frames.
 static void wrap(Run &run)
 {
     Writer writer(run, FIRST, log_of(run, "a"));
@@ -146,7 +146,8 @@ static void large(Run &run)
     writer.poll(true);
 }
 
-// Whole lines and whole media lines: frames of a later lap begin where older ones did.
+// Frames of whole cache lines and whole media lines: frames of a later lap begin where older ones
+// did.
 static void same_size(Run &run)
 {
     Writer writer(run, FIRST, log_of(run, "a"));
@@ -191,7 +192,7 @@ static void full_ring(Run &run)
     writer.append(1000);
 }
 
-// Fewer entries than records: completions have to be reaped on the way.
+// The queue has fewer entries than there are records: completions must be reaped in between.
 static void narrow(Run &run)
 {
     LogOracle &oracle = log_of(run, "a");
@@ -241,7 +242,7 @@ static void remove_object(Run &run, const char *name)
     run.say("%s removed", name);
 }
 
-// A log in the place of another one: nothing of that one may show.
+// A log is created in the space of a removed one: no record of the old log may appear in it.
 static void replace_log(Run &run)
 {
     LogOracle &old = log_of(run, "old");
@@ -263,7 +264,7 @@ static void replace_log(Run &run)
     writer.poll(true);
 }
 
-// A region in the place of a log, and of another region: it is created with zeros.
+// A region is created in the space of a removed log, and of a removed region: it must be zeros.
 static void replace_region(Run &run)
 {
     LogOracle &log = log_of(run, "a");

@@ -9,13 +9,13 @@
 
 const std::vector<cuts::Scenario> &append_scenarios();  // append_bodies.cpp: one writer
 const std::vector<cuts::Scenario> &recover_scenarios(); // recover_bodies.cpp: after a loss
-const std::vector<cuts::Scenario> &record_scenarios();  // record_bodies.cpp: regions
+const std::vector<cuts::Scenario> &record_scenarios();  // record_bodies.cpp: region writes
 
-// All of them, and one by name.
+// All scenarios, and one by its name.
 std::vector<cuts::Scenario> all_scenarios();
 const cuts::Scenario &scenario_of(const std::string &name);
 
-// Every platform and method that can promise @level, hints all on.
+// Every platform and method that can promise @level, with all hints on.
 std::vector<cuts::Setup> legal_setups(uint32_t level);
 
 inline cuts::LogOracle &log_of(cuts::Run &run, const char *name, uint64_t capacity = 4096)

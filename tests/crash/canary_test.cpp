@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// canary_test.cpp: take one rule away at a time; the crash suite must notice. With all rules in
-// force the same runs must find nothing, else noticing would mean nothing.
+// canary_test.cpp: removes one rule at a time (lib/base/canary.h); the crash suite must then report
+// a violation. With all rules in force the same runs must report none.
 #include "base/canary.h"
 #include "crash/bodies.h"
 #include "support/catch.h"
@@ -13,8 +13,8 @@ using namespace cuts;
 namespace
 {
 
-// One writer after another leaves records of one size under way when the power goes, and the next
-// one appends a record of that size where the first gap was.
+// Several writers in turn leave records of one size outstanding when the power fails; the next
+// writer appends a record of that size where the first gap was.
 void stale(Run &run)
 {
     LogOracle &oracle = log_of(run, "a");
@@ -27,7 +27,7 @@ void stale(Run &run)
             if (who != 0)
                 writer.append(40);
             for (int i = 0; i < 5; i++)
-                writer.async(40, RPM_MORE); // under way at once, and not held back for a flush
+                writer.async(40, RPM_MORE); // all outstanding at once, not held back for a flush
             for (uint64_t i = run.chance.below(60); i > 0; i--)
                 rpm_sim_step(run.sim());
             run.strike(Fault::reorder);
@@ -43,7 +43,7 @@ const Scenario STALE = { "stale", stale };
 struct Canary {
     int which;
     const char *rule;
-    std::vector<const char *> scenarios; // where it is likely to show; tried in this order
+    std::vector<const char *> scenarios; // scenarios that are likely to show it, in this order
     uint64_t runs = 400;                 // on each setup
 };
 
@@ -91,7 +91,7 @@ const std::vector<Canary> &canaries()
     return list;
 }
 
-// Legal setups; for the canary about READ, the one that it wrongly takes for legal as well.
+// The legal setups; for the canary about READ, the setup that it wrongly treats as legal.
 std::vector<Setup> setups_for(const Canary &canary)
 {
     std::vector<Setup> setups = legal_setups(RPM_DURABLE);
@@ -147,7 +147,7 @@ TEST_CASE("canary: with every rule in force the same runs find nothing", "[canar
 {
     for (const Canary &canary : canaries()) {
         if (canary.which == RPMI_CANARY_READ_DDIO)
-            continue; /* refused then: there is nothing to run */
+            continue; /* refused while the rule is in force: nothing to run */
         INFO(canary.rule);
         CHECK(noticed(canary, RPMI_CANARY_NONE) == "");
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// dtx_promote_test.cpp: a server is lost for good at any event of a run. It is promoted away,
-// while another loses power; then it comes back, while another loses power.
+// dtx_promote_test.cpp: a server is lost for good at any event of a run. The operator's promotion
+// removes it from the view while another server loses power; then a restoration brings it back
+// while another server loses power.
 #include "check/copies.h"
 #include "check/indexes.h"
 #include "crash/dtx_world.h"
@@ -25,11 +26,11 @@ dtx::Options options_of(DtxWorld &world, uint32_t canary)
     options.log_bytes = 64 << 10;
     options.guesses = 100;
     options.interleave = 60;
-    options.retry_us = 1; // there is one thread: waiting for a promotion would block it
+    options.retry_us = 1; // the only thread must not block while it waits for a promotion
     return options;
 }
 
-// One more on each of three shards, and a row that says so.
+// One transaction: adds 1 to an account on each of three shards, and inserts a row for it.
 Task<bool> step(Txn &txn, const Tables &tables, int number)
 {
     for (uint32_t shard = 0; shard < kServers; shard++) {
@@ -46,12 +47,12 @@ Task<bool> step(Txn &txn, const Tables &tables, int number)
 }
 
 struct Cut {
-    uint32_t gone;   // the server that is lost for good,
-    uint64_t event;  // at that event of the run
-    rpm_cut how;     // like that
-    bool all;        // and all others with it, for a while
-    uint64_t second; // another, for a while, at that event of the promotion; 0: never
-    uint64_t third;  // or of the restoration
+    uint32_t gone;   // the server that is lost for good
+    uint64_t event;  // at this event of the run
+    rpm_cut how;     // by this kind of fault
+    bool all;        // the others fail with it, and restart
+    uint64_t second; // another server fails at this event of the promotion, and restarts; 0: never
+    uint64_t third;  // the same, of the restoration
 };
 
 struct Result {
@@ -81,7 +82,7 @@ class Life
         result_.run = count([&] { run(); }, cut_.gone, cut_.event);
         for (uint32_t server = 0; server < kServers && cut_.all; server++)
             rpm_sim_cut_at(world_.sim, server, 0, RPM_CUT_NONE);
-        if (cut_.event == 0 || cut_.event > result_.run) // runs differ in how many they take
+        if (cut_.event == 0 || cut_.event > result_.run) // runs differ in their number of events
             rpm_sim_power_cut(world_.sim, cut_.gone, cut_.how);
         session_.reset();
         result_.promotion = count([&] { insist([&] { (void)cluster_.promote({ cut_.gone }); }); },
@@ -115,7 +116,8 @@ class Life
                     co_return true;
                 }) == Status::committed);
     }
-    // How many events @act takes, of which the one after @event is one's last.
+    // Runs @act, during which @server fails at @event. Returns the number of events that @act
+    // takes.
     template <class Act> uint64_t count(Act act, uint32_t server, uint64_t event)
     {
         uint64_t begin = rpm_sim_events(world_.sim);
@@ -125,7 +127,7 @@ class Life
         rpm_sim_cut_at(world_.sim, server, 0, RPM_CUT_NONE);
         return rpm_sim_events(world_.sim) - begin;
     }
-    // As the operator does: give the command again, as long as servers are unreachable.
+    // Repeats the command while servers are unreachable, as an operator does.
     template <class Act> void insist(Act act)
     {
         for (int tries = 0; tries < 20; tries++) {
@@ -141,7 +143,7 @@ class Life
         }
         result_.faults += "it cannot be repeated\n";
     }
-    // Until the server is lost.
+    // Runs transactions until the server is lost.
     void run()
     {
         try {
@@ -237,7 +239,7 @@ TEST_CASE("dtx: a promotion and a restoration survive that another server loses 
 
         CAPTURE(event, int(how));
         CHECK(result.faults == "");
-        CHECK(result.restarts > 1); // it, and the first one in the end
+        CHECK(result.restarts > 1); // the other server, and the first one at the end
     }
     for (uint64_t event = 1; event < whole.restoration; event += whole.restoration / 20) {
         Result result = live_through({ 0, 700, how, false, 0, event });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // dtx_test.cpp: transactions in a world of the device model whose servers lose power, or die, at
-// any event. The session finds out, brings the database back and goes on.
+// any event. The session detects that, recovers the database and continues.
 #include "crash/dtx_world.h"
 #include "unit/dtx/engine/histories.h"
 
@@ -25,7 +25,7 @@ dtx::Options options_of(DtxWorld &world, uint32_t canary)
     return options;
 }
 
-// One transfer between two of eight accounts in two partitions; the first row counts them.
+// One transfer between two of eight accounts in two partitions; row 0 has its number.
 Task<bool> transfer(Txn &txn, const Tables &tables, int number)
 {
     uint64_t from = in_partition(static_cast<uint32_t>(number % 2), 1 + number % 4);
@@ -67,7 +67,7 @@ struct Result {
     std::string faults;
 };
 
-// What the run should have left, on both copies.
+// Compares both copies with what the run should have left.
 std::string faults_of(const dtx::Cluster &cluster, const Tables &tables, const Witness &witness,
                       int acknowledged, int unknown)
 {
@@ -100,7 +100,7 @@ void load(dtx::Session &session, const Tables &tables)
             }) == Status::committed);
 }
 
-// A run during which @server is cut at @event; 0: never.
+// A run during which @server fails at @event; 0: never.
 Result live_through(uint64_t event, uint32_t server, rpm_cut cut, uint32_t canary)
 {
     DtxWorld world(event, kServers, 2 << 20, 256 << 10);
@@ -165,7 +165,7 @@ TEST_CASE("dtx: a commit without its order, and a recovery without a log, are fo
                 live_through(event, static_cast<uint32_t>(event % kServers), RPM_CUT_DROP, canary)
                     .faults != "";
         } catch (const dtx::Error &error) {
-            found = error.code() == RPM_E_CORRUPT; /* the run itself met the damage */
+            found = error.code() == RPM_E_CORRUPT; /* the run itself read the damage */
         }
     CHECK(found);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // dtx_tpcc_test.cpp: TPC-C in a world of the device model whose servers lose power at any event:
-// the durability tests of clause 3.5.4. After recovery the twelve conditions hold on each copy, the
-// totals are those of what was acknowledged, with in-flight transactions whole or not at all, and
-// what was acknowledged is there.
+// the durability tests of clause 3.5.4. After recovery the twelve consistency conditions hold on
+// each copy, every acknowledged transaction is there, and the totals are those of the acknowledged
+// transactions and of in-flight ones, each of which is there as a whole or not at all.
 #include "check/copies.h"
 #include "check/indexes.h"
 #include "crash/dtx_world.h"
@@ -90,14 +90,14 @@ std::string faults_of(tpcc::Tpcc &workload, const Cluster &cluster, const Tally 
     return faults;
 }
 
-// One terminal's transactions, one after the other.
+// The transactions of one terminal, one after the other.
 Task<void> sit(Terminal &terminal)
 {
     for (int i = 0; i < kTransactions; i++)
         (void)co_await terminal.next();
 }
 
-// A run during which @server is cut at @event; 0: never.
+// A run during which @server fails at @event; 0: never.
 Result live_through(uint64_t event, uint32_t server, rpm_cut cut, uint32_t canary)
 {
     DtxWorld world(event, kServers, 12 << 20, 512 << 10);
@@ -129,7 +129,7 @@ Result live_through(uint64_t event, uint32_t server, rpm_cut cut, uint32_t canar
         } catch (const Error &error) {
             if (error.code() != RPM_E_CORRUPT)
                 throw;
-            result.faults = error.what(); /* its users have met with damage */
+            result.faults = error.what(); /* a transaction read the damage */
         }
         result.events = rpm_sim_events(world.sim) - begin;
     }
@@ -161,7 +161,7 @@ TEST_CASE("dtx: TPC-C keeps its conditions when a server loses power at any even
         CHECK(result.faults == "");
         happened += result.happened ? 1 : 0;
     }
-    // Back-off goes by the clock: no two runs have the same number of events.
+    // Back-off depends on the clock: no two runs have the same number of events.
     CHECK(happened >= 10);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// dtx_vacuum_test.cpp: a vacuum under which a server loses power at any event, which then repeats
-// it or is ended by a recovery. Nothing is damaged, and all slots can be used in the end.
+// dtx_vacuum_test.cpp: a server loses power at any event of a vacuum. The vacuum is then repeated,
+// or a recovery ends it. No row is damaged, and all slots can be used in the end.
 #include "check/copies.h"
 #include "check/indexes.h"
 #include "crash/dtx_world.h"
@@ -18,7 +18,7 @@ namespace
 {
 
 constexpr uint32_t kServers = 2;
-constexpr uint64_t kRoom = 320; // five slots are taken at once
+constexpr uint64_t kRoom = 320; // a session takes five slots at once
 
 dtx::Options options_of(DtxWorld &world, uint32_t canary)
 {
@@ -41,7 +41,8 @@ bool insert(Session &session, const Tables &tables, uint64_t key)
     }
 }
 
-// As after a change of views, which sessions that join again take for a vacuum.
+// Changes the view's number as a vacuum does, so that a session that joins does not reuse the slots
+// of an earlier one.
 void renumber(const dtx::Cluster &cluster, uint64_t number)
 {
     for (uint32_t server = 0; server < kServers; server++) {
@@ -58,7 +59,7 @@ void renumber(const dtx::Cluster &cluster, uint64_t number)
     (void)cluster.recover();
 }
 
-// Rows with slots that were lost between them.
+// Inserts rows, and loses the slots that the session held between them.
 void lose_slots(const dtx::Cluster &cluster, const Tables &tables)
 {
     Session session(cluster, 0);
@@ -103,7 +104,7 @@ struct Result {
     std::string faults;
 };
 
-// @repeated: as often as it takes; else it is ended by a recovery.
+// @repeated: the vacuum is repeated until it succeeds; otherwise a recovery ends it.
 Result live_through(uint64_t event, rpm_cut cut, bool repeated, uint32_t canary)
 {
     uint32_t server = static_cast<uint32_t>(event % kServers);
@@ -144,7 +145,7 @@ TEST_CASE("dtx: a vacuum under which a server loses power at any event does no h
     bool repeated = GENERATE(false, true);
 
     REQUIRE(events > 500);
-    // Each event is of a world of its own, and some are through a little sooner.
+    // Each run is a world of its own, and some take slightly fewer events.
     for (uint64_t event = 1 + repeated; event <= events - events / 50; event += events / 20) {
         Result result = live_through(event, cut, repeated, 0);
 
@@ -159,7 +160,7 @@ TEST_CASE("dtx: a vacuum that returns slots without a redo record is found", "[c
     uint64_t events = live_through(0, RPM_CUT_NONE, true, 0).events;
     bool found = false;
 
-    // They are given back in the end.
+    // The vacuum returns slots near its end, so the search goes backwards.
     for (uint64_t event = events; event > events / 2 && !found; event -= events / 300)
         found = live_through(event, RPM_CUT_DROP, false, dtx::kCanaryNoRecord).faults != "";
     CHECK(found);

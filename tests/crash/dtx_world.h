@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// dtx_world.h: a world of the device model with a database's servers, which restart when a client
-// connects to them, or stay down.
+// dtx_world.h: a world of the device model with the servers of a database. A server that is down
+// restarts when a client connects to it, or stays down.
 #ifndef TESTS_CRASH_DTX_WORLD_H
 #define TESTS_CRASH_DTX_WORLD_H
 

@@ -7,7 +7,7 @@
 using namespace cuts;
 
 static const uint64_t RUNS = 400;     // for each scenario on each setup
-static const uint64_t RUNS_FEW = 200; // where only a detail differs
+static const uint64_t RUNS_FEW = 200; // for setups that differ only in a detail
 
 static std::vector<Setup> with_hints(std::initializer_list<const char *> presets,
                                      std::initializer_list<const char *> hints,
@@ -71,7 +71,7 @@ TEST_CASE("crash: hints change nothing about what survives", "[crash]")
               scaled(RUNS_FEW)) == 0);
 }
 
-// Only where the server CPU copies has H4 a part.
+// H4 changes something only where the server CPU copies.
 TEST_CASE("crash: copies through the caches, written back, lose nothing", "[crash]")
 {
     CHECK(explore_all(some({ "append_pipelined", "append_more", "wrap", "large", "resume" }),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// record_bodies.cpp: durable writes in place.
+// record_bodies.cpp: scenarios with regions: durable writes in place.
 #include "crash/bodies.h"
 
 using namespace cuts;
@@ -41,7 +41,7 @@ static void write_async(Run &run)
     user.poll(true);
 }
 
-// By the server CPU: what it answers for is durable, whatever becomes of the rest.
+// Steps by the server CPU: a list that is answered is durable; lists without an answer may be lost.
 static void write_steps(Run &run)
 {
     RegionUser user(run, FIRST, region_of(run, "r", 2048));
@@ -56,7 +56,8 @@ static void write_steps(Run &run)
     user.poll(true);
 }
 
-// A flag that vouches for data, several times over the same bytes.
+// A flag commits data: it is written behind the data with RPM_PATCH_AFTER, several times over the
+// same bytes.
 static void write_flag(Run &run)
 {
     RegionUser user(run, FIRST, region_of(run, "r", 1024));
@@ -79,7 +80,7 @@ static void write_vector(Run &run)
     user.writev({ { 1000, 24, false } });
 }
 
-// Slots that their writer owns whole, beside others.
+// Writes to slots that belong to the writer as a whole, beside other slots.
 static void slots(Run &run)
 {
     RegionUser user(run, FIRST, region_of(run, "r", 1024, 128));
@@ -91,14 +92,14 @@ static void slots(Run &run)
     user.write(0, 40);
     user.write(128, 100);
     user.write(256, 61);
-    user.write(130, 20); // not from a slot's start
+    user.write(130, 20); // not from the start of a slot
     user.write(1024 - 128, 3);
     user.async(128, 120);
     user.async(0, 65);
     user.poll(true);
 }
 
-// Two clients write beside each other in the same lines.
+// Two clients write next to each other in the same cache lines.
 static void neighbours(Run &run)
 {
     RegionOracle &oracle = region_of(run, "r", 256);
@@ -116,7 +117,7 @@ static void neighbours(Run &run)
     one.poll(true);
 }
 
-// One client writes without a promise; another one makes it durable.
+// One client writes at the level visible; another one makes the bytes durable.
 static void persist_others(Run &run)
 {
     RegionOracle &oracle = region_of(run, "r", 512);
@@ -141,7 +142,7 @@ static void create_region(Run &run)
     user.write(100, 40);
 }
 
-// Lost, dialled again and opened again.
+// The connection is lost; the client reconnects and opens the region again.
 static void write_again(Run &run)
 {
     RegionOracle &oracle = region_of(run, "r", 300);
@@ -164,7 +165,7 @@ static void write_again(Run &run)
     }
 }
 
-// One of a table of locks, for one client.
+// A client's handle to a lock table with one lock.
 class Lock
 {
   public:
@@ -179,7 +180,7 @@ class Lock
     Lock(const Lock &) = delete;
     Lock &operator=(const Lock &) = delete;
 
-    // Waits until the server frees it from a dead owner.
+    // Takes the lock; waits until the server frees it from a dead owner.
     void take()
     {
         for (int turn = 0; turn < TURNS_MAX; turn++) {
@@ -201,8 +202,8 @@ class Lock
     rpm_locks *locks_ = nullptr;
 };
 
-// A client dies while it writes what its lock protects. The lock's next owner finds a region
-// in which no write of the dead client lands any more.
+// A client dies while it writes data that its lock protects. When the next owner has the lock, no
+// write of the dead client may arrive any more.
 static void inherit(Run &run)
 {
     RegionOracle &oracle = region_of(run, "r", 3200);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// record_test.cpp: durable writes in place under every fault at every event.
+// record_test.cpp: region writes under every fault at every event.
 #include "crash/bodies.h"
 #include "support/catch.h"
 #include "support/cuts_report.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// recover_bodies.cpp: what comes after a loss: recovery, another writer, resuming; and readers
+// recover_bodies.cpp: scenarios after a loss: recovery, another writer, resuming; and readers
 // beside a writer.
 #include "crash/bodies.h"
 
@@ -17,7 +17,7 @@ static const unsigned THIRD = 2;
 static const int RESUMES_MAX = 12;
 static const uint64_t HEADER = 36864; // of the first log in a pool
 
-// Open, scan, seal: the claim itself is what is cut.
+// Opening, scanning and sealing a log: faults hit the claim itself.
 static void recover_again(Run &run)
 {
     LogOracle &oracle = log_of(run, "a");
@@ -33,7 +33,7 @@ static void recover_again(Run &run)
     }
 }
 
-// The first writer dies with records on their way; another one takes over at once.
+// The first writer is fenced with records outstanding; another one takes the log over at once.
 static void takeover(Run &run)
 {
     LogOracle &oracle = log_of(run, "a");
@@ -71,7 +71,7 @@ static void takeover_resume(Run &run)
     second.append(200);
 }
 
-// Writers come and go, each leaving a tail behind.
+// Several writers in turn die and leave records behind the tail.
 static void many_writers(Run &run)
 {
     LogOracle &oracle = log_of(run, "a");
@@ -102,8 +102,8 @@ static void resume_until_done(Run &run, Writer &writer)
     }
 }
 
-// Records on their way when the connection is lost, again and again; whatever is absent is
-// appended again.
+// The connection is lost again and again with records outstanding; the writer appends absent
+// records again.
 static void resume(Run &run)
 {
     Writer writer(run, FIRST, log_of(run, "a"));
@@ -119,7 +119,7 @@ static void resume(Run &run)
             writer.async(40);
             for (uint64_t i = run.chance.below(60); i > 0; i--)
                 rpm_sim_step(run.sim());
-            /* Below durable no level speaks of power. */
+            /* Only the level durable promises something after a power cut. */
             run.strike(run.setup.level == RPM_DURABLE ? ends[run.chance.below(3)] : Fault::kill);
             writer.poll(true);
         } catch (const Lost &) {
@@ -129,7 +129,7 @@ static void resume(Run &run)
     writer.append(50);
 }
 
-// A batch whose completion the writer never received.
+// A batch whose completions the writer never received.
 static void resume_batch(Run &run)
 {
     Writer writer(run, FIRST, log_of(run, "a"));
@@ -177,7 +177,7 @@ static void resume_late(Run &run)
         writer.append(50);
 }
 
-// Several logs on one connection, each resumed.
+// Several logs on one connection, each of them resumed.
 static void resume_two(Run &run)
 {
     Writer one(run, FIRST, log_of(run, "a"));
@@ -205,7 +205,7 @@ static void resume_two(Run &run)
     }
 }
 
-// A reader that is promised what it is given, close behind the writer.
+// A reader at the log's level follows the writer closely: records that it gets must stay.
 static void follow(Run &run)
 {
     LogOracle &oracle = log_of(run, "a");
@@ -239,7 +239,8 @@ static void follow(Run &run)
     rpm_log_close(&log);
 }
 
-// A reader that starts in the middle: what it is given stays, so what is before it must stay too.
+// A reader starts in the middle: the record that it gets must stay, and so must all records before
+// it.
 static void read_middle(Run &run)
 {
     LogOracle &oracle = log_of(run, "a");
@@ -295,7 +296,7 @@ static void reader_trims(Run &run)
     for (unsigned i = 0; i < 2; i++) {
         run.must(rpm_log_open(run.client(SECOND + i), "a", nullptr, &log), "open to read");
         oracle.trim_asked(1024 * (i + 1));
-        // It dies, now and then while the server is about its trim.
+        // The reader dies, sometimes while the server carries its trim out.
         rpm_sim_kill_client_at(run.client(SECOND + i), 20 + run.chance.below(60));
         if (rpm_log_trim(log, 1024 * (i + 1)) == 0)
             oracle.trim_acked(1024 * (i + 1));
@@ -311,9 +312,10 @@ static void fill(Writer &writer)
     }
 }
 
-// The log is full. While the server is about a reader's trim, which others see before it is
-// durable, the writer wants room, and the power goes. If the old head comes back, so must what it
-// keeps. The writer does not wait long for a server that is busy with the trim.
+// The log is full. While the server carries out a reader's trim, whose new head is visible but not
+// durable, the writer tries to append, and the power fails. If the old head comes back, the records
+// that it covers must be there too. The writer has a short timeout, because the server is busy with
+// the trim.
 static void trim_halfway(Run &run)
 {
     LogOracle &oracle = log_of(run, "a");
@@ -342,8 +344,8 @@ static void trim_halfway(Run &run)
     meanwhile.end();
 }
 
-// The server dies at the end of a creation. The next one finds what was visible by then; what it
-// lets clients build on must not be lost with the power.
+// The server dies at the end of a creation. The next server uses what is visible; it must make that
+// durable before clients build on it.
 static void create_halfway(Run &run)
 {
     LogOracle &like = log_of(run, "b");
@@ -356,7 +358,7 @@ static void create_halfway(Run &run)
         meanwhile.end();
     }
     run.begin();
-    steps -= std::min<uint64_t>(steps, run.chance.below(48)); // claim and seal are part of it
+    steps -= std::min<uint64_t>(steps, run.chance.below(48)); // claim and seal come last
     try {
         Meanwhile meanwhile(run, [&] {
             if (steps-- == 0)
@@ -371,7 +373,7 @@ static void create_halfway(Run &run)
     second.append(40);
 }
 
-// The first log's head slots of which the newest content is seen and not durable, a bit each.
+// The head slots of the first log whose newest content is visible and not durable, one bit each.
 static uint32_t dirty_slots(Run &run)
 {
     const rpmi_cache &cache = run.sim()->world->machine[0].media.cache;
@@ -384,10 +386,10 @@ static uint32_t dirty_slots(Run &run)
     return dirty;
 }
 
-// The server dies at a trim whose head others see and power takes back. The next server's first
-// head goes to the slots of the one before, which was acknowledged; torn, it must not take that
-// along. One copy of the head may be durable when the server dies: then, where the cache shows that
-// moment, power fails as the next head's copies are stored.
+// The server dies at a trim whose new head is visible and not durable, and is lost with the power.
+// The next server's first head goes to the slots of the head before, which was acknowledged; if
+// that write is torn, the acknowledged head must survive. If one copy of the head is durable when
+// the server dies (halfway), power fails while the next head's copies are stored.
 static void trim_killed(Run &run)
 {
     LogOracle &oracle = log_of(run, "a");
@@ -435,8 +437,8 @@ static void trim_killed(Run &run)
     }
 }
 
-// One line of the head slots of the first log rots, while all of them are whole: beside a head that
-// power tore, what is left may not tell which head was the newest.
+// Damages one line of the head slots of the first log, but only if all of them are valid: with a
+// head that a power cut tore, the remaining slots may not determine which head was the newest.
 static void rot(Run &run)
 {
     unsigned char *slots = run.sim()->world->machine[0].media.pool + HEADER;
@@ -450,7 +452,7 @@ static void rot(Run &run)
     run.say("head slot %u rots", static_cast<unsigned>(slot));
 }
 
-// Whatever a fault leaves of the head, one line of it can be lost as well.
+// Whatever a fault leaves of the head, one line of it is damaged as well.
 static void rotten_head(Run &run)
 {
     LogOracle &oracle = log_of(run, "a");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// setups.cpp: which scenarios there are, and on which platforms they run.
+// setups.cpp: the list of scenarios, and the platforms and methods that they run on.
 #include "crash/bodies.h"
 
 #include <stdexcept>
@@ -35,7 +35,7 @@ std::vector<Setup> legal_setups(uint32_t level)
                 Setup setup;
 
                 if (native_flush == 1 && method != RPM_METHOD_FLUSH)
-                    continue; // no different from without
+                    continue; // the same without it
                 if ((facts.methods & 1u << method) == 0 ||
                     rpm_legal(&facts, static_cast<rpm_method>(method),
                               static_cast<rpm_level>(level), nullptr) == 0)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pool_test.cpp: a pool with content of which one thing was changed: a bit, or a line or a page
-// that reads as zeros or as it did earlier. Whatever it is: no record is delivered that was not
-// appended, no log is delivered as sound with fewer records than were acknowledged, and no writer
-// is let in that would append over them. Damage is reported, or repaired from a copy.
+// pool_test.cpp: one thing in a pool with content is changed: a bit, or a line or page that reads
+// as zeros or as it did earlier. After each change no reader gets a record that was not appended,
+// no log reads without an error with fewer records than were acknowledged, and no writer may open a
+// log and append over them. Damage is reported, or repaired from a copy.
 //
-// Nothing is promised of a region's bytes, which have no checksum, nor of the records at a log's
-// end behind which nothing lies that was appended after their acknowledgement: they look like
-// appends that a power cut tore. A head, or any later record, distinguishes the two.
+// Two things are not covered: a region's bytes, which have no checksum, and the records at a log's
+// end behind which nothing was appended after their acknowledgement: they look like appends that a
+// power cut tore. A head, or any later record, distinguishes the two.
 //
-// LIBRPM_DAMAGE_SEED=N draws other bits; LIBRPM_DAMAGE_ALL=1 takes each bit instead of a few
+// LIBRPM_DAMAGE_SEED=N draws other bits; LIBRPM_DAMAGE_ALL=1 flips each bit instead of a few
 // thousand.
 #include "damage/pool_world.h"
 #include "support/rounds.h"
@@ -33,9 +33,9 @@ namespace
 struct Mutant {
     uint64_t at;
     uint64_t len;
-    int bit;  // to flip, or
-    int past; // the earlier pool that the bytes come from, or
-              // neither, both -1: zeros
+    int bit;  // to flip, or -1
+    int past; // the earlier pool that the bytes come from, or -1;
+              // both -1: zeros
 
     std::string text() const
     {
@@ -60,7 +60,7 @@ void apply(const World &world, const Mutant &mutant, Image &pool)
     }
 }
 
-// The bytes that mean something, one piece behind the other.
+// The parts of the pool that have a format.
 std::vector<std::pair<uint64_t, uint64_t>> structures(const World &world)
 {
     std::vector<std::pair<uint64_t, uint64_t>> all = { { 0, 36864 } };
@@ -103,7 +103,8 @@ std::vector<Mutant> block_mutants(const World &world)
 
                 if (before.insert(Image(len)).second)
                     mutants.push_back({ at, len, -1, -1 });
-                // A page has a hundred words that change for good reason: one of them is enough.
+                // A page has a hundred words that change in normal use, so only lines are taken
+                // from earlier pools.
                 for (size_t past = 0; len == 64 && past < world.past.size(); past++) {
                     auto from_past = world.past[past].begin() + static_cast<ptrdiff_t>(at);
 
@@ -114,12 +115,12 @@ std::vector<Mutant> block_mutants(const World &world)
     return mutants;
 }
 
-// What came of one mutant, and of all.
+// Results of one mutant, and of all.
 struct Tally {
     unsigned mutants = 0;
-    unsigned refused = 0; // the whole pool
-    unsigned told = 0;    // of some log
-    unsigned untold = 0;  // records at the end that nothing behind vouches for
+    unsigned refused = 0; // the server refused the whole pool
+    unsigned told = 0;    // errors of some log
+    unsigned untold = 0;  // records at the end that no later record proves
     std::vector<std::string> wrong;
 };
 
@@ -151,7 +152,7 @@ class Trial
     unsigned turn_ = 0;
 };
 
-// An error that says that something is damaged.
+// Counts an error that reports damage; any other error is wrong.
 bool Trial::is_told(int err, const std::string &what)
 {
     if (err == RPM_E_CORRUPT)
@@ -161,7 +162,7 @@ bool Trial::is_told(int err, const std::string &what)
     return err < 0;
 }
 
-// Everything before this was acknowledged, as what is left of the log says.
+// Records before this LSN were acknowledged, according to what is left of the log.
 uint64_t Trial::proven(const LogModel &log) const
 {
     uint64_t lsn = log.base_lsn;
@@ -200,7 +201,7 @@ bool Trial::read(const LogModel &log, rpm_log *open, std::vector<Record> *found)
     while (err == 0 && (err = rpm_reader_next(reader, &record)) == 1) {
         found->push_back({ std::string(static_cast<const char *>(record.data), record.len),
                            record.lsn, record.epoch });
-        err = found->size() > 1000 ? RPM_E_TOOBIG : 0; // it goes round and round
+        err = found->size() > 1000 ? RPM_E_TOOBIG : 0; // the log wraps around often
         if (err == 0)
             continue;
     }
@@ -237,7 +238,7 @@ void Trial::use_writer(const LogModel &log)
     if (is_told(open.open(conn_, log.name.c_str(), opts), "writing to " + log.name))
         return;
     int err = rpm_log_append(open, "new", 3, &lsn);
-    if (err == RPM_E_FULL) // a trim would tell, too
+    if (err == RPM_E_FULL) // a trim that makes room would report damage, too
         return;
     if (is_told(err, "appending to " + log.name) || !read(log, open, &found))
         return;
@@ -291,7 +292,7 @@ void Trial::run(const Mutant &mutant)
     server_.entropy = epochs;
     err = server_.start();
     if (err != 0) {
-        // A superblock without its magic: the server takes the pool for one not formatted.
+        // A superblock without its magic number looks like a pool that is not formatted.
         bool unformatted = err == RPM_E_NOENT && mutant.at == 0 && mutant.bit < 0;
 
         tally_.refused++;
@@ -327,7 +328,7 @@ Tally try_all(const World &world, const std::vector<Mutant> &mutants)
     return tally;
 }
 
-// A rule that is taken away while the pool is made, or while it is used.
+// Runs with a rule removed while the pool is made, or while it is used.
 struct Without {
     explicit Without(rpmi_canary which)
     {

@@ -70,7 +70,8 @@ void Builder::close()
     now_ = nullptr;
 }
 
-// What a frame at @lsn can say if everything before @acked was acknowledged (FORMAT.md, section 5).
+// The LSN that a frame at @lsn proves, if all before @acked was acknowledged (FORMAT.md, section
+// 5).
 uint64_t proven_by(uint64_t lsn, uint64_t acked)
 {
     uint64_t lag = 64;
@@ -100,7 +101,7 @@ void Builder::add(size_t len)
     note(data, lsn, tail);
 }
 
-// Under way together.
+// All outstanding together.
 void Builder::add_group(uint32_t n, size_t len)
 {
     uint64_t tail = info(log_).tail_lsn;

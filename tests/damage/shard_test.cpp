@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// shard_test.cpp: a database with rows, of which one thing before the tables of a shard was
-// changed: a bit, or a line, a block of a device or a page that reads as zeros. Descriptor, note,
-// the record of views and the description of the tables are changed so, on the
-// server's own shard and on the copy of another one.
+// shard_test.cpp: one thing in front of the tables of a shard is changed: a bit, or a line, a
+// device block or a page that reads as zeros. That covers the descriptor, the load parameters, the
+// record of views and the description of the tables, on the server's own shard and on its copy of
+// another one.
 //
 // After each change a session and the database's checks read each row as it was committed, on each
-// copy, or end in an error that names the damaged shard, its server and what to do.
+// copy, or end in an error that names the damaged shard, its server and the remedy.
 //
-// LIBRPM_DAMAGE_SEED=N draws other bits; LIBRPM_DAMAGE_ALL=1 takes each of them.
+// LIBRPM_DAMAGE_SEED=N draws other bits; LIBRPM_DAMAGE_ALL=1 flips each of them.
 #include "engine/cluster/membership.h"
 #include "engine/cluster/server_connection.h"
 #include "engine/cluster/shard_header.h"
@@ -59,7 +59,7 @@ Tables with_note()
     return tables;
 }
 
-// What comes before the tables of a shard of server 0.
+// The bytes in front of the tables of a shard of server 0.
 class Page
 {
   public:
@@ -141,7 +141,7 @@ class Trial
     Database db_;
 };
 
-// Views were changed before: zeros, or what was there at first, would be another one.
+// The view was changed before, so zeros, and the first content, describe another view.
 void Trial::change_view()
 {
     dtx::View view;
@@ -167,7 +167,7 @@ std::vector<Mutant> Trial::mutants(const Page &page, uint32_t shard) const
         for (uint64_t at = 0; at < page.bytes.size(); at += len)
             if (std::any_of(&page.bytes[at], &page.bytes[at + len], [](int c) { return c != 0; }))
                 all.push_back({ shard, at, len, -1 });
-    // Lines of zeros are not read.
+    // Lines that are zeros already do not change.
     for (const Mutant &line : std::vector<Mutant>(all))
         for (uint64_t at = line.at; line.len == 64 && at < line.at + 64; at++)
             for (int bit = 0; bit < 8; bit++)
@@ -179,7 +179,7 @@ std::vector<Mutant> Trial::mutants(const Page &page, uint32_t shard) const
     return all;
 }
 
-// False: the damage was reported. Any other result is wrong.
+// False: the damage was reported. Any other result is an error of the test.
 template <class Look> bool Trial::right(const Mutant &mutant, const char *who, Look look)
 {
     std::string said;
@@ -236,7 +236,7 @@ bool Trial::copies_have()
     return true;
 }
 
-// What dtx-check opens any database by.
+// Opens the database as dtx-check does, by the description of its tables.
 bool Trial::cover_says(uint32_t shard)
 {
     dtx::RawConnection connection(*db_.cluster, 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bench.h: where the suite's logs live and how they are reached, and a server that can be killed.
+// bench.h: the setups of the kill suite (where a log is and by which address), and a server that
+// can be killed.
 #ifndef TESTS_KILL_BENCH_H
 #define TESTS_KILL_BENCH_H
 
@@ -27,20 +28,20 @@ struct Options {
     uint64_t seed = 1;
     uint64_t rounds = 500;
     uint64_t first = 0;
-    uint64_t seconds = 150; // no new round after that, but never fewer than the rounds asked for
-    std::string only;       // setups with this in their name
-    bool here = false;      // no network of its own
+    uint64_t seconds = 150; // no new round after that, but at least the rounds asked for
+    std::string only;       // only setups with this in their name
+    bool here = false;      // the setup has no network namespace of its own
     bool verbose = false;
 };
 
-// Where a log lives and how it is reached.
+// Where a log is and how clients reach it.
 struct Setup {
     const char *name;
     const char *dir;
     const char *mode;
     const char *domain; // declared; "": none
     uint32_t level;
-    bool slow; // every acknowledgement waits for a disk
+    bool slow; // each acknowledgement waits for a disk
 };
 
 inline const Setup kSetups[] = {
@@ -51,7 +52,7 @@ inline const Setup kSetups[] = {
     { "tmpfs tcp", "/dev/shm", "tcp", "adr", RPM_DURABLE, false },
     { "tmpfs unix", "/dev/shm", "unix", "adr", RPM_DURABLE, false },
     { "file tcp", "/var/tmp", "tcp", "", RPM_DURABLE, true },
-    // In the laboratory only. DDIO is declared off on DRAM, so that a READ is proof there.
+    // In the laboratory only. DDIO is declared off on DRAM, so that READ is a legal method there.
     { "verbs dram", "/dev/shm", "verbs", "adr", RPM_DURABLE, false },
     { "verbs devdax", "/tmp", "devdax", "", RPM_DURABLE, false },
 };
@@ -61,15 +62,14 @@ inline bool is_verbs(const std::string &mode)
     return mode == "verbs" || mode == "devdax";
 }
 
-// What the laboratory has: everything over verbs: if it is asked for, and nothing else then.
+// The setups of the laboratory: with LIBRPM_CONFORM=verbs only those over verbs:.
 inline bool is_here(const Setup &setup)
 {
     return is_verbs(setup.mode) == (std::getenv("LIBRPM_CONFORM") != nullptr);
 }
 
-// A port of this machine's that nothing listens at, below those that the kernel gives to programs
-// that ask for any (32768 and up): such a program could have it while a server that was killed is
-// started again.
+// A free port, below those that the kernel gives to programs that ask for any (32768 and up):
+// another program could take such a port while a killed server is started again.
 inline std::string free_port()
 {
     static uint16_t next = static_cast<uint16_t>(20000 + getpid() % 750 * 16);
@@ -91,7 +91,7 @@ inline std::string free_port()
     throw std::runtime_error("no port to listen at");
 }
 
-// One pool with its server, kept over all its rounds.
+// A pool with its server, kept over all rounds of a setup.
 class Bench
 {
   public:
@@ -149,7 +149,7 @@ class Bench
     Model model;
 
   private:
-    // The shm: name is always there: the recovery looks at the log through it, too.
+    // The server always listens at the shm: name too: the recovery reads the log through it.
     std::string listen() const
     {
         std::string mode = setup.mode;

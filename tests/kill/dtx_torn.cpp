@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// dtx_torn.cpp: a server is killed while commits without a log install their rows. Each coroutine
-// counts up a row on one server and a row on the other in one transaction. The outcomes that it got
-// must be there afterwards: committed, both rows; an error, neither; only what is unknown may be
-// torn.
+// dtx_torn.cpp: a server is killed while commits without a redo log install their rows. Each
+// coroutine increments a row on one server and a row on the other in one transaction. Afterwards
+// the rows must match the outcomes: committed, both rows changed; an error, neither; only a
+// transaction whose outcome is unknown may be torn.
 //
-// Exit code 0: held, and something was torn or unknown in time; 1: not; 2: wrong usage.
+// Exit code 0: passed, and some transaction was torn or unknown in time; 1: failed; 2: wrong usage.
 #include "process.h"
 #include <dtx/object.h>
 #include <dtx/session.h>
@@ -34,8 +34,8 @@ uint32_t partition_of(uint64_t key)
 
 // The outcomes that one coroutine got.
 struct Told {
-    uint64_t committed = 0; // the last one
-    uint64_t unknown = 0;   // the one after that; 0: none
+    uint64_t committed = 0; // of the last transaction
+    uint64_t unknown = 0;   // of the one after that; 0: none
 };
 
 class OperationBatch
@@ -124,7 +124,7 @@ class OperationBatch
                              co_return true;
                          })).status;
             } catch (const dtx::Error &) {
-                co_return; // the transaction had no effect
+                co_return; // an error: the transaction had no effect
             }
             if (status == dtx::Status::unknown)
                 told_[pair].unknown = next;
@@ -136,7 +136,7 @@ class OperationBatch
     }
     uint64_t judge(const dtx::Cluster &cluster, uint64_t &unknown, uint64_t &torn)
     {
-        std::map<uint64_t, uint64_t> found; // by key; a row that is torn itself is not there
+        std::map<uint64_t, uint64_t> found; // by key; a row with a broken checksum is missing
         uint64_t wrong = 0;
 
         cluster.each_object(

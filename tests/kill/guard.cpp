@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// guard.cpp: a writer of regions that its claim of a log guards is stopped by SIGSTOP, wherever it
-// happens to be, the log is taken over, the regions are written anew, and the writer goes on. What
-// the new one wrote must stay, and the old one must hear that it was fenced.
+// guard.cpp: a writer of regions that its claim of a log guards is stopped by SIGSTOP at a random
+// moment, another writer takes the log over and writes the regions, and the first one continues.
+// The bytes of the new writer must stay, and the old one must get RPM_E_FENCED.
 //
-// Chance is seeded by round; where the writer is when it is stopped is not.
+// The seed determines the delay, but not where the writer is when it is stopped.
 #include "kill/bench.h"
 #include "kill/payload.h"
 
@@ -27,7 +27,7 @@ void nap(uint64_t ns)
     nanosleep(&time, nullptr);
 }
 
-// A client with all that a writer holds.
+// A client with the handles of a writer.
 struct Writer {
     rpm_conn *conn = nullptr;
     rpm_log *log = nullptr;
@@ -58,7 +58,7 @@ struct Writer {
         conn_opts.timeout_us = 10000000;
         opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE | RPM_LOG_TAKEOVER;
         opts.capacity_bytes = 64 << 10;
-        for (int i = 0; i < 12000 && err == RPM_E_REFUSED; i++) { // the server starts
+        for (int i = 0; i < 12000 && err == RPM_E_REFUSED; i++) { // the server is starting
             err = rpm_conn_open(url, &conn_opts, &conn);
             if (err == RPM_E_REFUSED)
                 nap(5000000);
@@ -79,7 +79,7 @@ struct Writer {
     }
 };
 
-// One operation of the writer that is stopped later; it repeats this until the server refuses.
+// An operation of the writer that is stopped later; it repeats it until the server refuses.
 int operate(Writer *writer, uint64_t *state, const unsigned char *data)
 {
     uint64_t len = mix(*state) % 4 == 0 ? mix(*state) % 16384 + 1 : mix(*state) % 256 + 1;
@@ -128,7 +128,7 @@ int write_on(const char *url, uint64_t seed)
         if (i == 20 && ::write(STDOUT_FILENO, "r", 1) != 1)
             return kViolation;
     }
-    // And stays fenced, whatever it tries.
+    // The writer stays fenced, whichever call it makes.
     for (int i = 0; i < 50 && err == RPM_E_FENCED; i++)
         err = operate(&writer, &state, data.data());
     if (err != RPM_E_FENCED)
@@ -144,7 +144,7 @@ class Round
     {
         mix(state_);
     }
-    // "", or what went wrong.
+    // "", or which check failed.
     std::string run()
     {
         start();
@@ -180,7 +180,7 @@ class Round
         nap(mix(state_) % 3000 * 1000);
         old_.signal(SIGSTOP);
     }
-    // Stopped in its guarded section it blocks every claim until it has left the section.
+    // A writer stopped in its guarded section blocks every claim until it has left the section.
     void take_over()
     {
         int err = new_.claim(url_.c_str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// model.h: what a log must hold after a recovery, and what it may hold.
+// model.h: which records a log must hold after a recovery, and which it may hold.
 #ifndef TESTS_KILL_MODEL_H
 #define TESTS_KILL_MODEL_H
 
@@ -17,7 +17,7 @@ struct Entry {
     uint32_t life;
     uint32_t seq;
     uint64_t lsn;
-    bool whole; // every byte is what its writer made
+    bool whole; // every byte is as its writer made it
 
     bool operator==(const Entry &other) const
     {
@@ -29,10 +29,10 @@ struct Verdict {
     uint64_t lost = 0;
     uint64_t invented = 0;
     uint64_t acked = 0;
-    std::string text; // of the first thing wrong
+    std::string text; // of the first record that is wrong
 };
 
-// One log over many rounds. In each round at most one new life appends.
+// The records of one log over many rounds. In each round at most one new writer process appends.
 class Model
 {
   public:
@@ -49,7 +49,7 @@ class Model
             trimmed_ = message.lsn;
     }
 
-    // Judge what a recovery found, then take it as what is known from now on.
+    // Judges what a recovery found, then takes it as the expected content.
     Verdict judge(const std::vector<Entry> &found, uint64_t head_lsn)
     {
         Verdict verdict;
@@ -79,7 +79,7 @@ class Model
                std::to_string(entry.lsn);
     }
 
-    // What earlier recoveries found must be there, in front. Returns how much of it.
+    // Records of earlier recoveries must be there, in front. Returns how many of them were found.
     size_t match_known(const std::vector<Entry> &found, uint64_t head_lsn, Verdict *verdict) const
     {
         size_t at = 0;
@@ -94,7 +94,8 @@ class Model
         }
         return at;
     }
-    // What is new must be this life's, whole, from its first record on, without gap or repeat.
+    // New records must be of this round's writer, whole, from its first one on, without gap or
+    // repetition.
     void match_new(const std::vector<Entry> &found, size_t at, Verdict *verdict) const
     {
         bool any = false;

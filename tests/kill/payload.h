@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// payload.h: records that name their writer, and the messages that a writer sends through its pipe.
+// payload.h: the content of records, which names their writer, and the messages from a writer's
+// pipe.
 #ifndef TESTS_KILL_PAYLOAD_H
 #define TESTS_KILL_PAYLOAD_H
 
@@ -23,7 +24,7 @@ inline uint64_t mix(uint64_t &state)
 const uint64_t kTag = 0x44524f4345524c4bu;
 const size_t kPayloadMax = 4096;
 
-// Every byte of a record follows from the life of its writer and its number in that life.
+// Each byte of a record follows from the number of its writer (life) and its number within that.
 struct PayloadHead {
     uint64_t tag;
     uint32_t life;
@@ -53,7 +54,7 @@ inline size_t payload_make(uint32_t life, uint32_t seq, unsigned char *to)
     return head.len;
 }
 
-// Is it exactly what that writer would have written?
+// Whether the bytes are exactly those of that writer's record.
 inline bool payload_check(const void *data, size_t len, PayloadHead *head)
 {
     unsigned char want[kPayloadMax];
@@ -68,7 +69,7 @@ inline bool payload_check(const void *data, size_t len, PayloadHead *head)
 enum MessageKind : uint32_t {
     kReady = 1, // lsn: where the first record goes
     kAck = 2,   // seq and lsn of a record that was acknowledged
-    kTrim = 3,  // lsn: about to give back what is before it
+    kTrim = 3,  // lsn: about to trim everything before it
     kResumed = 4
 };
 
@@ -78,7 +79,7 @@ struct Message {
     uint64_t lsn;
 };
 
-// How a worker ends.
+// The exit codes of a worker.
 enum Exit { kDone = 0, kUsage = 2, kViolation = 3, kFenced = 4, kGaveUp = 5 };
 
 } // namespace kill_suite

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// pipeline.h: appends under way, each with its number as context.
+// pipeline.h: outstanding appends, each with its number as context.
 #ifndef TESTS_KILL_PIPELINE_H
 #define TESTS_KILL_PIPELINE_H
 
@@ -15,7 +15,7 @@ inline void *context_of(uint32_t seq)
     return reinterpret_cast<void *>(uintptr_t{ seq } + 1);
 }
 
-// ack(seq, lsn) for each append that has ended. 0, or why one failed.
+// Calls ack(seq, lsn) for each append that has completed. Returns 0, or the error of one.
 template <typename Ack> int reap(rpm_log *log, Ack ack)
 {
     rpm_completion found[64];
@@ -32,7 +32,7 @@ template <typename Ack> int reap(rpm_log *log, Ack ack)
     return n;
 }
 
-// Everything under way has ended.
+// Waits until nothing is outstanding.
 template <typename Ack> int settle(rpm_log *log, Ack ack)
 {
     int err = rpm_log_persist(log);

@@ -75,7 +75,7 @@ class Process
         pid_ = -1;
         return code_;
     }
-    // Killed for sure, and reaped; its output stays to be read.
+    // Kills the process and reaps it; its output can still be read.
     int kill()
     {
         signal(SIGKILL);

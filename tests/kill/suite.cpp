@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// suite.cpp: real processes, killed and stopped at random moments. Each round starts a
-// writer (and often a reader), does something bad to one or two of writer, reader and server, then
-// recovers the log through a new connection and compares it with what was acknowledged.
+// suite.cpp: real processes, killed and stopped at random moments. Each round starts a writer (and
+// often a reader), kills or stops one or two of writer, reader and server, then recovers the log
+// through a new connection and compares it with the acknowledged records.
 //
-// Chance is seeded by round; what the processes were at when it struck is not: replay a round
-// several times.
+// The seed of a round determines what is done and when, but not where the processes are at that
+// moment: replay a round several times.
 #include "kill/bench.h"
 
 #include <cstdio>
@@ -18,14 +18,14 @@ using namespace kill_suite;
 namespace
 {
 
-// A network for this process and its children, so that no other process takes their ports. Where
-// that is not allowed they use the machine's own.
+// A network namespace for this process and its children, so that no other process takes their
+// ports. Without the right to create one they use the machine's own.
 void own_network()
 {
     ifreq request = {};
     int sock;
 
-    // The laboratory's cable is in the one that we are in.
+    // The laboratory's cable is in the present namespace.
     if (std::getenv("LIBRPM_CONFORM") != nullptr || unshare(CLONE_NEWNET) != 0)
         return;
     sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -82,11 +82,11 @@ struct LogCloser {
     }
 };
 
-// The suite's own look at a log: claims it, and reads all of it.
+// The recovery by the suite itself: claims the log and reads all of it.
 class Recovery
 {
   public:
-    // 0, or what the last try ended in.
+    // 0, or the error of the last try.
     int open(Bench *bench, const std::string &mode, uint64_t patience_ns)
     {
         uint64_t until = now_ns() + patience_ns;
@@ -158,7 +158,7 @@ class Round
         : bench_(bench), options_(options), chance_(options.seed, number), number_(number),
           life_(life)
     {
-        // What a stopped server does to a writer's deadline takes long: seldom.
+        // A server stopped beyond the writer's deadline takes long, so that is rare.
         uint64_t roll = chance_.below(40);
         deed_ = roll == 0 ? kStopServerLong : static_cast<Deed>(roll % kDeeds);
         if (deed_ == kStopServerLong && roll != 0)
@@ -190,7 +190,7 @@ class Round
   private:
     uint64_t pause()
     {
-        // Long enough for some records: an emulated machine carries out a hundred in a second.
+        // Long enough for some records: an emulated machine appends a hundred in a second.
         uint64_t most_us = is_verbs(bench_->setup.mode) ? 300000
                            : bench_->setup.slow         ? 25000
                                                         : 8000;
@@ -219,7 +219,7 @@ class Round
         return chance_.below(2) == 0 ? mode : "ring";
     }
 
-    // Hear what the writer says until @ns have passed or it ended.
+    // Reads the writer's messages until @ns have passed or the writer has ended.
     void listen(uint64_t ns)
     {
         uint64_t until = now_ns() + ns;
@@ -316,8 +316,8 @@ class Round
         bench_->serve();
     }
 
-    // Take the log from a stopped writer; when it goes on it must find itself fenced, having added
-    // nothing since.
+    // Takes the log from a stopped writer; when it continues, it must get RPM_E_FENCED and must
+    // have appended nothing since.
     void fence_stopped_writer()
     {
         Recovery recovery;
@@ -336,7 +336,7 @@ class Round
         writer_.signal(SIGCONT);
         listen(20 * kMs);
         int code = writer_.wait(2000 * kMs);
-        if (code == -1) { // outstanding completions may keep it from trying again: push
+        if (code == -1) { // waiting for completions, it may not have tried to append
             writer_.signal(SIGTERM);
             code = writer_.wait(5000 * kMs);
         }

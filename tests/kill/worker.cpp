@@ -142,7 +142,7 @@ class Writer
         return info.tail_lsn;
     }
 
-    // Send something in this writer's style.
+    // Appends a record in this writer's style.
     int step()
     {
         switch (style_ % 4) {
@@ -237,7 +237,7 @@ class Writer
         return kill_suite::settle(log_, [this](uint32_t seq, uint64_t lsn) { ack(seq, lsn); });
     }
 
-    // Give back the older half of what we know, or all that was there before us.
+    // Trims the older half of this writer's records, or all records of earlier writers.
     int make_room()
     {
         int err = settle();
@@ -249,7 +249,7 @@ class Writer
         return rpm_log_trim(log_, lsn);
     }
 
-    // The server went away: dial again, learn what became of what was under way, go on behind it.
+    // The server is lost: reconnect, resume, and continue behind the records that are in the log.
     void resume()
     {
         std::vector<rpm_outcome> outcomes(kInflight);
@@ -300,15 +300,15 @@ class Writer
     rpm_log *log_ = nullptr;
     uint32_t life_;
     uint32_t style_;
-    uint32_t next_ = 0;    // to be sent
-    uint32_t acked_ = 0;   // next to be acknowledged
-    uint32_t pending_ = 0; // below it may be in the log
+    uint32_t next_ = 0;    // number of the next record to append
+    uint32_t acked_ = 0;   // number of the next acknowledgement
+    uint32_t pending_ = 0; // records below it may be in the log
     uint64_t first_lsn_ = 0;
     std::deque<uint64_t> acked_lsns_;
     std::vector<unsigned char> room_;
 };
 
-// Follow the log; whatever is given out must be whole, and in order.
+// Follows the log; records must be whole and in order.
 class Reader
 {
   public:
