@@ -5,7 +5,7 @@
  * Padding (H6, H7): a write may be rounded up to whole 64-byte words only inside a slot that its
  * writer owns. Without slots no byte outside the write is touched.
  *
- * Tests: tests/unit/region/write_test.cpp, tests/crash/record_test.cpp
+ * Tests: tests/unit/region/write_test.cpp, tests/crash/region_test.cpp
  */
 #include "region/region.h"
 

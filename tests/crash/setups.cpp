@@ -56,13 +56,13 @@ std::vector<Scenario> all_scenarios()
     std::vector<Scenario> all = append_scenarios();
 
     all.insert(all.end(), recover_scenarios().begin(), recover_scenarios().end());
-    all.insert(all.end(), record_scenarios().begin(), record_scenarios().end());
+    all.insert(all.end(), region_scenarios().begin(), region_scenarios().end());
     return all;
 }
 
 const Scenario &scenario_of(const std::string &name)
 {
-    for (const auto *group : { &append_scenarios(), &recover_scenarios(), &record_scenarios() })
+    for (const auto *group : { &append_scenarios(), &recover_scenarios(), &region_scenarios() })
         for (const Scenario &scenario : *group)
             if (name == scenario.name)
                 return scenario;

@@ -9,7 +9,7 @@
  *   a write is visible before the effect of a later atomic step, or write to DRAM, is; and durable,
  *     if the step asks for it, before the answer is sent
  *
- * Tests: tests/unit/sim/device/steps_test.cpp, tests/crash/record_test.cpp
+ * Tests: tests/unit/sim/device/steps_test.cpp, tests/crash/region_test.cpp
  */
 #include "base/bytes.h"
 #include "base/canary.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// record_bodies.cpp: scenarios with regions: durable writes in place.
+// region_bodies.cpp: scenarios with regions: durable writes in place.
 #include "crash/bodies.h"
 
 using namespace cuts;
@@ -230,7 +230,7 @@ static void inherit(Run &run)
     two.settle();
 }
 
-const std::vector<Scenario> &record_scenarios()
+const std::vector<Scenario> &region_scenarios()
 {
     static const std::vector<Scenario> all = {
         { "write_any", write_any },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// record_test.cpp: region writes under every fault at every event.
+// region_test.cpp: region writes under every fault at every event.
 #include "crash/bodies.h"
 #include "support/catch.h"
 #include "support/cuts_report.h"
@@ -12,7 +12,7 @@ TEST_CASE("crash: acknowledged writes survive, others are old or new, neighbours
           "[crash]")
 {
     print_total_at_end();
-    CHECK(explore_all(record_scenarios(), legal_setups(RPM_DURABLE), scaled(RUNS)) == 0);
+    CHECK(explore_all(region_scenarios(), legal_setups(RPM_DURABLE), scaled(RUNS)) == 0);
 }
 
 TEST_CASE("crash: writes at lower levels survive the death of a server or a client", "[crash]")
