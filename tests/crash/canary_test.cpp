@@ -30,11 +30,11 @@ void stale(Run &run)
                 writer.async(40, RPM_MORE); // all outstanding at once, not held back for a flush
             for (uint64_t i = run.chance.below(60); i > 0; i--)
                 rpm_sim_step(run.sim());
-            run.strike(Fault::reorder);
+            run.inject(Fault::reorder);
             rpm_sim_kill_client(run.client(who));
         } catch (const Lost &) {
         }
-        run.revive();
+        run.restart();
     }
 }
 

@@ -92,7 +92,7 @@ static void resume_until_done(Run &run, Writer &writer)
 {
     for (int turn = 0;; turn++) {
         try {
-            run.revive();
+            run.restart();
             writer.resume();
             return;
         } catch (const Lost &) {
@@ -120,7 +120,7 @@ static void resume(Run &run)
             for (uint64_t i = run.chance.below(60); i > 0; i--)
                 rpm_sim_step(run.sim());
             /* Only the level durable promises something after a power cut. */
-            run.strike(run.setup.level == RPM_DURABLE ? ends[run.chance.below(3)] : Fault::kill);
+            run.inject(run.setup.level == RPM_DURABLE ? ends[run.chance.below(3)] : Fault::kill);
             writer.poll(true);
         } catch (const Lost &) {
         }
@@ -138,7 +138,7 @@ static void resume_batch(Run &run)
     run.begin();
     try {
         writer.batch({ 40, 300, 8, 100 });
-        run.strike(Fault::drop);
+        run.inject(Fault::drop);
         writer.batch({ 8, 8 });
     } catch (const Lost &) {
         resume_until_done(run, writer);
@@ -190,13 +190,13 @@ static void resume_two(Run &run)
             two.async(len, RPM_MORE);
         }
         two.append(40);
-        run.strike(Fault::kill);
+        run.inject(Fault::kill);
         one.poll(true);
     } catch (const Lost &) {
     }
     for (int turn = 0; turn < RESUMES_MAX; turn++) {
         try {
-            run.revive();
+            run.restart();
             one.resume();
             two.resume();
             break;
@@ -216,7 +216,7 @@ static void follow(Run &run)
     rpm_record record;
 
     writer.append(40);
-    run.must(rpm_log_open(run.client(LOOKER), "a", nullptr, &log), "open to read");
+    run.must(rpm_log_open(run.client(READER), "a", nullptr, &log), "open to read");
     opts.level = run.setup.level;
     opts.buffer_bytes = 4096;
     run.must(rpm_reader_open(log, &opts, &reader), "reader");
@@ -248,7 +248,7 @@ static void read_middle(Run &run)
     rpm_log *log = nullptr;
 
     writer.append(40);
-    run.must(rpm_log_open(run.client(LOOKER), "a", nullptr, &log), "open to read");
+    run.must(rpm_log_open(run.client(READER), "a", nullptr, &log), "open to read");
     run.begin();
     try {
         writer.async(40, RPM_MORE);  // at 64
@@ -332,10 +332,10 @@ static void trim_halfway(Run &run)
     Meanwhile meanwhile(run, [&] {
         if (step-- != 0)
             return;
-        writer.hasty(1000);
+        writer.append_once(1000);
         for (uint64_t i = run.chance.below(20); i > 0; i--)
             rpm_sim_step(run.sim());
-        run.strike(Fault::reorder);
+        run.inject(Fault::reorder);
     });
     oracle.trim_asked(2048);
     if (rpm_log_trim(log, 2048) == 0)
@@ -362,13 +362,13 @@ static void create_halfway(Run &run)
     try {
         Meanwhile meanwhile(run, [&] {
             if (steps-- == 0)
-                run.strike(Fault::kill);
+                run.inject(Fault::kill);
         });
         Writer first(run, FIRST, oracle);
         meanwhile.end();
     } catch (const Lost &) {
     }
-    run.revive();
+    run.restart();
     Writer second(run, SECOND, oracle, RPM_LOG_TAKEOVER);
     second.append(40);
 }
@@ -412,7 +412,7 @@ static void trim_killed(Run &run)
                 newest = dirty;
             if (halfway ? newest != 0 && dirty != newest : step-- == 0) {
                 halfway = halfway && dirty != 0;
-                run.strike(Fault::kill);
+                run.inject(Fault::kill);
             }
         });
         first.trim(1);
@@ -420,14 +420,14 @@ static void trim_killed(Run &run)
         halfway = false;
     } catch (const Lost &) {
     }
-    run.revive();
+    run.restart();
     run.begin();
     next = newest ^ 0xf;
     try {
         Meanwhile meanwhile(run, [&] {
             if (halfway && (dirty_slots(run) & next) == next) {
                 halfway = false;
-                run.strike(Fault::tear);
+                run.inject(Fault::tear);
             }
         });
         Writer second(run, SECOND, oracle, RPM_LOG_TAKEOVER);

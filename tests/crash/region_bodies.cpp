@@ -152,7 +152,7 @@ static void write_again(Run &run)
     for (int round = 0; round < 3; round++) {
         try {
             if (round > 0)
-                run.redial(FIRST);
+                run.reconnect(FIRST);
             RegionUser user(run, FIRST, oracle);
             user.settle();
             user.write(10, 100);
@@ -161,7 +161,7 @@ static void write_again(Run &run)
             return;
         } catch (const Lost &) {
         }
-        run.revive();
+        run.restart();
     }
 }
 

@@ -102,7 +102,7 @@ rpm_conn *Run::client(unsigned who)
     return conn;
 }
 
-rpm_conn *Run::redial(unsigned who)
+rpm_conn *Run::reconnect(unsigned who)
 {
     rpm_conn *conn = client(who);
 
@@ -111,7 +111,7 @@ rpm_conn *Run::redial(unsigned who)
     return conn;
 }
 
-void Run::hang_up(unsigned who)
+void Run::disconnect(unsigned who)
 {
     if (clients_.count(who) == 0)
         return;
@@ -123,9 +123,9 @@ void Run::hang_up(unsigned who)
 void Run::close_clients()
 {
     for (auto &oracle : oracles_)
-        oracle->let_go();
+        oracle->close_handles();
     while (!clients_.empty())
-        hang_up(clients_.begin()->first);
+        disconnect(clients_.begin()->first);
 }
 
 bool Run::fired() const
@@ -135,7 +135,7 @@ bool Run::fired() const
     return struck_ || (armed_ && there && rpm_sim_events(sim_) >= armed_at_);
 }
 
-bool Run::excused(int err) const
+bool Run::is_expected(int err) const
 {
     return (err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED ||
             err == RPM_E_IO) &&
@@ -146,7 +146,7 @@ int Run::must(int err, const char *what)
 {
     if (err >= 0)
         return err;
-    if (excused(err)) {
+    if (is_expected(err)) {
         say("%s: lost", what);
         throw Lost();
     }
@@ -187,9 +187,9 @@ void Run::arm_client()
         rpm_sim_kill_client_at(clients_[victim_], armed_at_ > now ? armed_at_ - now : 1);
 }
 
-void Run::strike(Fault fault)
+void Run::inject(Fault fault)
 {
-    say("strike %s", fault_name(fault));
+    say("inject %s", fault_name(fault));
     struck_ = true;
     dead_ = dead_ || fault == Fault::client;
     if (fault == Fault::kill)
@@ -211,7 +211,7 @@ void Run::note()
     cuts_fired_++;
 }
 
-void Run::revive()
+void Run::restart()
 {
     note();
     struck_ = false;
@@ -268,7 +268,7 @@ void Run::recover()
         note();
         close_clients();
         try {
-            revive();
+            restart();
             check_all();
         } catch (const Lost &) {
             continue;
@@ -292,7 +292,7 @@ void Run::epilogue()
     } catch (const Lost &) {
     }
     if (!fired())
-        strike(setup.level == RPM_DURABLE   ? last[chance.below(4)]
+        inject(setup.level == RPM_DURABLE   ? last[chance.below(4)]
                : setup.level == RPM_PROCESS ? Fault::kill
                                             : Fault::client);
     recover();
@@ -349,7 +349,7 @@ std::vector<Fault> faults_of(uint32_t level)
 }
 
 bool run_one(const Scenario &scenario, const Setup &setup, const Plan &plan, std::string *what,
-             Trail *trail)
+             RunCounts *counts)
 {
     Watch watch(setup, plan);
     std::unique_ptr<Run> run;
@@ -365,7 +365,7 @@ bool run_one(const Scenario &scenario, const Setup &setup, const Plan &plan, std
         good = false;
     }
     if (run != nullptr)
-        *trail = { run->body_events(), run->recovery_events(), run->cuts_fired() };
+        *counts = { run->body_events(), run->recovery_events(), run->cuts_fired() };
     return good;
 }
 
@@ -382,8 +382,8 @@ class Search
     Tally run()
     {
         attempt({});
-        events_ = std::max<uint64_t>(trail_.body_events, 1);
-        recovery_ = trail_.recovery_events;
+        events_ = std::max<uint64_t>(counts_.body_events, 1);
+        recovery_ = counts_.recovery_events;
         singles();
         for (uint64_t i = 0; (i < budget_.runs / 4 || tally_.runs < budget_.runs) && !stop(); i++) {
             setup_.seed++;
@@ -404,15 +404,15 @@ class Search
         std::string what;
 
         tally_.runs++;
-        if (!run_one(scenario_, setup_, plan, &what, &trail_)) {
+        if (!run_one(scenario_, setup_, plan, &what, &counts_)) {
             tally_.violations++;
             if (tally_.violations <= 3 && !budget_.quiet)
                 report(setup_, plan, what);
             if (tally_.first.empty())
                 tally_.first = what;
         }
-        tally_.cuts += trail_.cuts;
-        recovery_ = std::max(recovery_, trail_.recovery_events);
+        tally_.cuts += counts_.cuts;
+        recovery_ = std::max(recovery_, counts_.recovery_events);
     }
 
     // First every event with one fault, whatever the budget; then every event with the other
@@ -448,7 +448,7 @@ class Search
     std::vector<Fault> faults_;
     uint64_t events_ = 1;
     uint64_t recovery_ = 1;
-    Trail trail_ = {};
+    RunCounts counts_ = {};
     Tally tally_;
 };
 
@@ -517,14 +517,14 @@ int replay(const std::vector<Scenario> &scenarios)
     }
     for (const Scenario &scenario : scenarios) {
         std::string what;
-        Trail trail = {};
+        RunCounts counts = {};
 
         if (setup.scenario != scenario.name)
             continue;
-        bool good = run_one(scenario, setup, plan, &what, &trail);
+        bool good = run_one(scenario, setup, plan, &what, &counts);
 
         fprintf(stderr, "%s\n", good ? "as promised" : what.c_str());
-        total().cuts += trail.cuts;
+        total().cuts += counts.cuts;
         total().violations += good ? 0 : 1;
         total().runs++;
         return good ? 0 : 1;

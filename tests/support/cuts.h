@@ -28,7 +28,7 @@ namespace cuts
 // Client machines by their part. Fault::client kills FIRST in a body, and CHECKER during recovery.
 const unsigned FIRST = 0;
 const unsigned CHECKER = 10; // verifies after a recovery, and appends again
-const unsigned LOOKER = 11;  // only reads
+const unsigned READER = 11;  // only reads
 
 // Power cuts by what survives them; death of the server process; death of a client machine.
 enum class Fault { none, drop, tear, reorder, kill, client };
@@ -102,9 +102,9 @@ class Run
     // Client machine @who, connected at first use. Throws Lost.
     rpm_conn *client(unsigned who);
     // The same client, connected again after a loss.
-    rpm_conn *redial(unsigned who);
+    rpm_conn *reconnect(unsigned who);
     // Closes a client; the next client(who) is a new machine.
-    void hang_up(unsigned who);
+    void disconnect(unsigned who);
 
     // Ends the preparation of a body: events and cuts count from here.
     void begin();
@@ -113,13 +113,13 @@ class Run
     // error is a violation.
     int must(int err, const char *what);
     // Whether @err is a loss that a fault explains.
-    bool excused(int err) const;
+    bool is_expected(int err) const;
     // Whether a fault fired since the last recovery.
     bool fired() const;
     // Injects a fault now, besides those of the plan.
-    void strike(Fault fault);
+    void inject(Fault fault);
     // Restarts what is down, without any check: for bodies that continue after a fault.
-    void revive();
+    void restart();
     // Whether the server has not cleaned up after some dead client yet. Writes that this client had
     // sent may still arrive until then, and none after that.
     bool cleanup_pending() const;
@@ -203,7 +203,7 @@ class Meanwhile
 };
 
 // Whether an object exists; maybe: it was being created or removed when a fault fired.
-enum class There { no, maybe, yes };
+enum class Existence { no, maybe, yes };
 
 // What the driver calls of an oracle.
 class Oracle
@@ -215,7 +215,7 @@ class Oracle
     // After verify(): use the object again and leave operations outstanding.
     virtual void use_again(Run &run) = 0;
     // Close the handles of use_again().
-    virtual void let_go() {}
+    virtual void close_handles() {}
 };
 
 struct Scenario {
@@ -232,7 +232,7 @@ struct Budget {
 };
 
 // How many events and faults one run had.
-struct Trail {
+struct RunCounts {
     uint64_t body_events;
     uint64_t recovery_events;
     uint64_t cuts;
@@ -254,7 +254,7 @@ std::vector<Fault> faults_of(uint32_t level);
 
 // One run. True if every promise held; otherwise @what says which did not.
 bool run_one(const Scenario &scenario, const Setup &setup, const Plan &plan, std::string *what,
-             Trail *trail);
+             RunCounts *counts);
 
 // Cuts at every event, then in pairs, then in longer series, as far as the budget goes. Adds to
 // total().

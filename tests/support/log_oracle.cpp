@@ -44,22 +44,22 @@ bool LogOracle::overtaken(uint32_t serial) const
 
 void LogOracle::creating()
 {
-    there_ = there_ == There::yes ? There::yes : There::maybe;
+    existence_ = existence_ == Existence::yes ? Existence::yes : Existence::maybe;
 }
 
 void LogOracle::created()
 {
-    there_ = There::yes;
+    existence_ = Existence::yes;
 }
 
 void LogOracle::removing()
 {
-    there_ = There::maybe;
+    existence_ = Existence::maybe;
 }
 
 void LogOracle::removed()
 {
-    there_ = There::no;
+    existence_ = Existence::no;
     for (Entry &entry : entries_)
         entry.fate = Fate::gone;
     trims_.clear();
@@ -191,26 +191,26 @@ void LogOracle::read_all(Run &run, rpm_log *log, uint32_t level, bool settled, u
         head_least_ = info.head_lsn;
 }
 
-void LogOracle::check_there(int err)
+void LogOracle::check_existence(int err)
 {
-    if (err == RPM_E_NOENT && there_ == There::yes)
+    if (err == RPM_E_NOENT && existence_ == Existence::yes)
         violate("log %s was created and is gone", name.c_str());
-    if (err == 0 && there_ == There::no)
+    if (err == 0 && existence_ == Existence::no)
         violate("log %s was removed and is back", name.c_str());
     if (err == 0)
-        there_ = There::yes;
+        existence_ = Existence::yes;
     if (err == RPM_E_NOENT)
         removed();
 }
 
 // Sometimes lets a client that only reads open the log first. False: the log does not exist.
-bool LogOracle::look_first(Run &run, rpm_conn *conn)
+bool LogOracle::read_first(Run &run, rpm_conn *conn)
 {
     rpm_log *log = nullptr;
     int err = rpm_log_open(conn, name.c_str(), nullptr, &log);
 
     if (err == RPM_E_NOENT || err == 0)
-        check_there(err);
+        check_existence(err);
     if (err == RPM_E_NOENT)
         return false;
     run.must(err, "open to read");
@@ -229,7 +229,7 @@ bool LogOracle::look_first(Run &run, rpm_conn *conn)
 
 void LogOracle::verify(Run &run)
 {
-    if (!look_first(run, run.client(LOOKER)))
+    if (!read_first(run, run.client(READER)))
         return;
     rpm_log_opts opts = rpm_log_opts_init();
     rpm_log *log = nullptr;
@@ -262,7 +262,7 @@ void LogOracle::use_again(Run &run)
         (void)writer_->try_async(8);
 }
 
-void LogOracle::let_go()
+void LogOracle::close_handles()
 {
     writer_.reset();
 }
@@ -369,7 +369,7 @@ bool Writer::try_async(size_t len, uint32_t flags)
     return true;
 }
 
-void Writer::hasty(size_t len)
+void Writer::append_once(size_t len)
 {
     uint32_t serial = oracle_.submit(len);
     std::string bytes = oracle_.bytes_of(serial);
@@ -451,7 +451,7 @@ void Writer::finish(uint32_t serial, const rpm_completion &done)
     unknown_.push_back(serial);
     if (done.status == RPM_E_FENCED)
         fenced_ = true;
-    else if (!run_.excused(done.status))
+    else if (!run_.is_expected(done.status))
         violate("record %u ended as %s without a fault", serial, rpm_error_name(done.status));
 }
 
@@ -567,7 +567,7 @@ void Writer::resume(bool again)
     std::vector<rpm_outcome> outcomes(oracle_.inflight_max);
     uint32_t count = 0;
 
-    run_.redial(who_);
+    run_.reconnect(who_);
     int err = rpm_log_resume(log_, outcomes.data(), oracle_.inflight_max, &count);
     if (err == RPM_E_FENCED || err == RPM_E_TRIMMED) {
         fenced_ = fenced_ || err == RPM_E_FENCED;

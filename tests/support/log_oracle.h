@@ -33,7 +33,7 @@ class LogOracle : public Oracle
     ~LogOracle() override;
     void verify(Run &run) override;
     void use_again(Run &run) override;
-    void let_go() override;
+    void close_handles() override;
 
     // Registers a new record of @len bytes (at least RECORD_MIN) as submitted. Its serial number.
     uint32_t submit(size_t len);
@@ -70,13 +70,13 @@ class LogOracle : public Oracle
     void check_head(uint64_t head) const;
     void compare(const std::vector<Seen> &seen, uint64_t from) const;
     void settle(const std::vector<Seen> &seen, bool all);
-    bool look_first(Run &run, rpm_conn *conn);
-    void check_there(int err);
+    bool read_first(Run &run, rpm_conn *conn);
+    void check_existence(int err);
 
     std::vector<Entry> entries_;
     std::vector<uint64_t> trims_; // requested
     uint64_t head_least_ = 0;     // the last trim that was acknowledged
-    There there_ = There::no;
+    Existence existence_ = Existence::no;
     std::unique_ptr<class Writer> writer_; // of use_again()
 };
 
@@ -96,7 +96,7 @@ class Writer
     void async(size_t len, uint32_t flags = 0);
     bool try_async(size_t len, uint32_t flags = 0);
     // Tries an append once and accepts any result: success, full, deadline, or no completion.
-    void hasty(size_t len);
+    void append_once(size_t len);
     void batch(std::initializer_list<size_t> lens);
     void reserve(size_t len, size_t used);
     void persist();

@@ -142,22 +142,22 @@ void RegionOracle::persisted()
 
 void RegionOracle::creating()
 {
-    there_ = there_ == There::yes ? There::yes : There::maybe;
+    existence_ = existence_ == Existence::yes ? Existence::yes : Existence::maybe;
 }
 
 void RegionOracle::created()
 {
-    there_ = There::yes;
+    existence_ = Existence::yes;
 }
 
 void RegionOracle::removing()
 {
-    there_ = There::maybe;
+    existence_ = Existence::maybe;
 }
 
 void RegionOracle::removed()
 {
-    there_ = There::no;
+    existence_ = Existence::no;
     reset();
 }
 
@@ -232,16 +232,16 @@ void RegionOracle::keep(const std::string &seen)
             words_[i].versions.pop_front();
 }
 
-void RegionOracle::check_there(int err)
+void RegionOracle::check_existence(int err)
 {
-    if (err == RPM_E_NOENT && there_ == There::yes)
+    if (err == RPM_E_NOENT && existence_ == Existence::yes)
         violate("region %s was created and is gone", name.c_str());
-    if (err == 0 && there_ == There::no)
+    if (err == 0 && existence_ == Existence::no)
         violate("region %s was removed and is back", name.c_str());
     if (err == 0)
-        there_ = There::yes;
+        existence_ = Existence::yes;
     if (err == RPM_E_NOENT) {
-        there_ = There::no;
+        existence_ = Existence::no;
         reset();
     }
 }
@@ -274,7 +274,7 @@ void RegionOracle::verify(Run &run)
     opts.level = run.setup.level;
     int err = rpm_region_open(run.client(CHECKER), name.c_str(), &opts, &region);
     if (err == RPM_E_NOENT || err == 0)
-        check_there(err);
+        check_existence(err);
     if (err == RPM_E_NOENT)
         return;
     run.must(err, "open the region");
@@ -296,7 +296,7 @@ void RegionOracle::use_again(Run &run)
     user_->async(run.chance.below(bytes / 2), 1 + run.chance.below(bytes / 2));
 }
 
-void RegionOracle::let_go()
+void RegionOracle::close_handles()
 {
     user_.reset();
 }

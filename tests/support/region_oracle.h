@@ -24,7 +24,7 @@ class RegionOracle : public Oracle
     ~RegionOracle() override;
     void verify(Run &run) override;
     void use_again(Run &run) override;
-    void let_go() override;
+    void close_handles() override;
 
     // Registers a write as submitted. Returns its number; bytes_of() gives the bytes of one piece
     // of it.
@@ -68,11 +68,11 @@ class RegionOracle : public Oracle
     uint64_t padded_end(const Piece &piece) const;
     const Version *match(uint64_t index, uint64_t value) const;
     void check_order(const Write &write, uint32_t number, const std::string &seen) const;
-    void check_there(int err);
+    void check_existence(int err);
     void look(Run &run, rpm_region *region);
     void reset();
 
-    There there_ = There::no;
+    Existence existence_ = Existence::no;
     std::vector<Word> words_;
     std::vector<Write> writes_;
     std::unique_ptr<class RegionUser> user_;
