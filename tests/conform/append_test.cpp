@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// append_test.cpp: what <librpm/append.h> promises of asynchronous appends, on every transport:
-// those that are under way together share flushes, one at a time is as fast as a blocking one, and
-// each ends once.
+// append_test.cpp: asynchronous appends as <librpm/append.h> describes them, on every transport:
+// outstanding appends share flushes, a single one is as fast as a blocking append, and each
+// completes once.
 #include "conform/fixture.h"
 
 extern "C" {
@@ -52,7 +52,7 @@ struct Client {
         REQUIRE(rpm_log_append_async(log, &sent, sizeof(sent), 0, number(sent), nullptr) == 0);
         sent++;
     }
-    // What one poll finds, in turn. How many that were.
+    // Checks the completions of one poll, which must come in order. Returns their number.
     int reap(int status = 0)
     {
         rpm_completion done[WINDOW];
@@ -65,7 +65,7 @@ struct Client {
         }
         return n;
     }
-    // So many more, as many under way at a time as @window says.
+    // Appends that many more records, with at most @window of them outstanding.
     void pipeline(uint64_t n, uint32_t window)
     {
         for (uint64_t end = sent + n; came < end;) {
@@ -82,7 +82,7 @@ struct Client {
             REQUIRE((batch == 1 ? rpm_log_append(log, &sent, sizeof(sent), nullptr)
                                 : rpm_log_append_batch(log, slices.data(), batch, nullptr)) == 0);
     }
-    // Time that passes at the server's and the client's, of one clock.
+    // The time that has passed at server and client; the model has one clock for both.
     uint64_t ns_of(const std::function<void()> &what)
     {
         uint64_t start = conn->link->ops->now_ns(conn->link);
@@ -133,7 +133,8 @@ TEST_CASE("append: appends that are outstanding together share flushes", "[confo
     client.pipeline(16 * WINDOW, WINDOW);
     CHECK(client.reap() == 0);
     if (!rpmi_conn_is_synchronous(client.conn)) {
-        // Each completion of the connection's is one flush, or what takes its place.
+        // Each completion of the connection is that of one flush, or of the operation that replaces
+        // it.
         CHECK(client.conn->ended - before >= 16);
         CHECK(client.conn->ended - before <= 3 * 16);
     }
@@ -191,7 +192,7 @@ TEST_CASE("append: a lost server completes each outstanding and each held append
         client.append();
     client.server->kill();
     if (rpmi_conn_is_synchronous(client.conn))
-        return; // all of them have ended before
+        return; // all have completed before
     uint64_t deadline = rpmi_conn_deadline(client.conn);
     while (client.came < client.sent) {
         rpm_completion done[WINDOW];
@@ -218,8 +219,8 @@ TEST_CASE("append: a lost server completes each outstanding and each held append
     CHECK(client.read().size() >= acked);
 }
 
-// Setup time is the model's, it can be compared. What else goes on there has a rhythm of its own,
-// so both are taken in turn.
+// The model's time can be compared. On a real machine other processes disturb both measurements, so
+// they alternate.
 TEST_CASE("append: many at a time take as long as a batch, one as long as a blocking append",
           "[conform]")
 {
@@ -253,7 +254,7 @@ TEST_CASE("append: appends that wait for a flush leave an atomic's result alone"
 {
     std::string wrap = GENERATE("", ",wrap=delay,delay_ns=500", ",wrap=delay,delay_ns=20000");
     CAPTURE(wrap);
-    // A flush by READ brings a byte back.
+    // A flush by READ stores a byte, which must not overwrite the atomic's result.
     Client client({ "sim eadr", wrap }, RPM_METHOD_READ);
     rpm_region_opts opts = rpm_region_opts_init();
     rpm_region *words = nullptr;
@@ -268,8 +269,8 @@ TEST_CASE("append: appends that wait for a flush leave an atomic's result alone"
     std::unique_ptr<rpm_region, decltype(close)> owner(words, close);
     REQUIRE(rpm_region_cas(words, 0, 0, expected, &found) == 0);
     for (uint32_t i = 0; i < 90; i++) {
-        // Those after the first are held, and the wait for the atomic's result sends their flush,
-        // whose READ ends before that result is read, or behind it.
+        // The appends after the first one are held back. The wait for the atomic's result posts
+        // their flush, whose READ completes before the result is read, or after it.
         for (uint32_t n = 0; n < 2 + i % 30; n++)
             client.append();
         REQUIRE(rpm_region_faa(words, 0, 1, &found) == 0);

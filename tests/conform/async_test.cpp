@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// async_test.cpp: what <librpm/region_async.h> promises, on every transport: reads, writes and
-// atomics on their way together, a lost link, and an event loop that waits for them.
+// async_test.cpp: asynchronous reads, writes and atomics as <librpm/region_async.h> describes them,
+// on every transport: many outstanding, a lost link, and an event loop that waits for them.
 #include "conform/fixture.h"
 
 extern "C" {
@@ -16,7 +16,7 @@ using namespace conform;
 namespace
 {
 
-const uint64_t BYTES = 512 << 10; // as much as one operation may have
+const uint64_t BYTES = 512 << 10; // the maximum length of one operation
 
 // A connection, and a DRAM region and a persistent one.
 struct Client {
@@ -57,7 +57,8 @@ struct Client {
         rpm_region_close(&rows);
         rpm_region_close(&words);
     }
-    // Until so many came; their statuses. Fails the test where a context is out of turn.
+    // Polls until @n have completed; their statuses. Fails the test if the contexts are out of
+    // order.
     std::vector<int> reap(rpm_region *region, uint64_t first, uint64_t n)
     {
         std::vector<int> all;
@@ -90,7 +91,8 @@ bool readable(int fd, int ms)
     return n == 1;
 }
 
-// After what operations write into: closing the client's connection may still write it.
+// Declared after the buffers of operations: closing the client's connection may still write to
+// them.
 #define ON_EACH_SETUP()                                                                            \
     Setup setup = GENERATE(from_range(all_setups()));                                              \
     CAPTURE(setup.server, setup.wrap);                                                             \
@@ -189,7 +191,7 @@ TEST_CASE("async: an event loop is woken for each completion", "[conform]")
     uint64_t found = 0;
     ON_EACH_SETUP();
     if (setup.server.compare(0, 4, "sim ") == 0)
-        return; // a model has no events
+        return; // the model has no events
     const int rounds = setup.server.compare(0, 5, "verbs") == 0 ? 20 : 200;
     rpmi_rng rng;
     int fd = rpm_conn_fd(client.conn);
@@ -219,13 +221,13 @@ TEST_CASE("async: an event loop is woken for each completion", "[conform]")
     }
     REQUIRE(rpm_region_faa_async(client.words, 0, 1, &found, nullptr) == 0);
     if (rpmi_conn_is_synchronous(client.conn))
-        CHECK(rpm_conn_arm(client.conn) == 1); // what has completed already is news
+        CHECK(rpm_conn_arm(client.conn) == 1); // a completion that has arrived is an event
 }
 
 namespace
 {
 
-// What an append or a write by this method leaves in the counters of its connection.
+// The difference that an append or a write by this method makes in the connection's counters.
 struct Traces {
     uint64_t reads;
     uint64_t flushes;
@@ -292,7 +294,7 @@ TEST_CASE("async: each object of a connection has the method that it was opened 
               (can ? 0 : RPM_E_NOCAP));
         if (can) {
             check_traces(client.conn, method, [&] { return rpm_region_write(region, 0, "x", 1); });
-            // Beside it, the connection's own choice.
+            // The last object has the connection's method.
             REQUIRE(rpm_region_write(client.rows, 0, "y", 1) == 0);
             check_traces(client.conn, method,
                          [&] { return rpm_log_append(log, "record", 6, nullptr); });
@@ -350,7 +352,7 @@ TEST_CASE("async: messages and bytes are counted, on links that send any", "[con
         return;
     }
     CHECK(now.messages - before.messages >= 2);
-    CHECK(now.messages - before.messages <= 8); // a kernel may take a send in parts
+    CHECK(now.messages - before.messages <= 8); // the kernel may take a send in parts
     CHECK(now.sent_bytes - before.sent_bytes >= len);
     CHECK(now.sent_bytes - before.sent_bytes < len + 512);
     CHECK(now.received_bytes - before.received_bytes >= len);
@@ -380,7 +382,7 @@ TEST_CASE("async: a gathering connection sends and receives only in rpm_conn_tur
     }
     if (setup.server.compare(0, 3, "tcp") == 0 || setup.server.compare(0, 4, "unix") == 0)
         CHECK(now.messages == before.messages);
-    CHECK(rpm_region_poll(client.words, done, many) == 0); // whatever has come by now
+    CHECK(rpm_region_poll(client.words, done, many) == 0); // receives all replies that have arrived
     while (ended < many && rpmi_clock_ns() < deadline) {
         REQUIRE(rpm_conn_turn(client.conn) == 0);
         ended += static_cast<uint64_t>(rpm_region_poll(client.words, done, many));
@@ -391,7 +393,7 @@ TEST_CASE("async: a gathering connection sends and receives only in rpm_conn_tur
     REQUIRE(rpm_conn_stats(client.conn, &now) == 0);
     if (setup.server.compare(0, 3, "tcp") == 0 || setup.server.compare(0, 4, "unix") == 0)
         CHECK(now.messages == before.messages + 1);
-    // A blocking call turns by itself.
+    // A blocking call sends and receives by itself.
     uint64_t word = 0;
 
     REQUIRE(rpm_region_faa_async(client.words, 8, 1, &word, nullptr) == 0);

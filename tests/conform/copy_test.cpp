@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// copy_test.cpp: the switch of H4 reaches the routine that moves the bytes, by the near CPU and by
-// the far one.
+// copy_test.cpp: hint H4 decides which copy routine moves the bytes, both on the client CPU and on
+// the server CPU.
 #include "support/catch.h"
 #include "support/server.h"
 
@@ -43,7 +43,7 @@ void lone_frame(void *dst, const uint64_t head[3], const void *body, size_t body
     real.lone_frame(dst, head, body, body_bytes, len);
 }
 
-// Counts copies while it lives: longer than any server.
+// Counts copies by routine while it exists, which must be longer than any server.
 struct Spy {
     Spy()
     {
@@ -97,7 +97,7 @@ std::string bytes(size_t n)
     return text;
 }
 
-// The last @n records are these.
+// Checks that the last @n records are these.
 void reads_back(rpm_conn *conn, const std::vector<std::string> &want)
 {
     rpm_log *log = nullptr;
@@ -114,7 +114,7 @@ void reads_back(rpm_conn *conn, const std::vector<std::string> &want)
     rpm_log_close(&log);
 }
 
-// Only the routine that the switch asks for was used since the last look.
+// Since the last call only the routine that H4 asks for was used.
 void only(bool streams)
 {
     uint64_t past = streamed.exchange(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// event_test.cpp: what transport.h and <librpm/conn.h> promise to a user with an event loop of its
-// own, tried on every transport. The client here waits without a deadline of its own; only a bound
-// that no wake-up comes near ends a wait, so that a lost wake-up fails the test.
+// event_test.cpp: events as transport.h and <librpm/conn.h> describe them to a program with its own
+// event loop, on every transport. The client here waits without a deadline of its own: only a bound
+// far above any wake-up ends a wait, so a lost wake-up fails the test.
 #include "conform/fixture.h"
 
 extern "C" {
@@ -18,7 +18,7 @@ using namespace conform;
 namespace
 {
 
-const int SOON_MS = 30000; // nothing here takes a hundredth of it
+const int SOON_MS = 30000; // a hundred times what anything here takes
 
 struct EpollSet {
     int fd = epoll_create1(EPOLL_CLOEXEC);
@@ -44,9 +44,9 @@ bool readable(int fd, int ms)
     return n == 1;
 }
 
-// Armed, and nothing comes any more. rpm_conn_arm() allows wake-ups that tell nothing: a server
-// posts its answer first and looks afterwards whether the client sleeps, so a client that took the
-// answer and went to sleep in between is woken once for it.
+// Arms the link and checks that no wake-up follows. rpm_conn_arm() allows spurious wake-ups: a
+// server posts its answer first and checks afterwards whether the client sleeps, so a client that
+// took the answer and went to sleep in between is woken once for it.
 template <typename Arm> bool comes_to_rest(int fd, int by_ms, Arm &&arm)
 {
     for (int early = 0; early < 3; early++) {
@@ -58,7 +58,7 @@ template <typename Arm> bool comes_to_rest(int fd, int by_ms, Arm &&arm)
     return false;
 }
 
-// A link with events. The set is closed after the link.
+// A link that is watched. Its epoll set is closed after the link.
 struct Watched {
     EpollSet set;
     Context context;
@@ -79,14 +79,14 @@ struct Watched {
                                     : 0;
         return there;
     }
-    // Sleep until there may be something to poll.
+    // Sleeps until the descriptor is readable.
     void doze()
     {
         if (arm() == 1)
             return;
         REQUIRE((readable(set.fd, by_ms) || by_ms < SOON_MS));
     }
-    // Completions until so many came. The status of the last, or the loss.
+    // Polls until @n have completed. The status of the last one, or the loss.
     int reap(uint32_t n)
     {
         rpmi_done done[DEPTH];
@@ -174,7 +174,7 @@ struct Client {
     {
         return comes_to_rest(fd, 10, [this] { return rpm_conn_arm(conn); });
     }
-    // As an event loop does it: sleep, poll, until so many came. The status of the last.
+    // As an event loop does it: sleep and poll until @n have completed. The status of the last one.
     int complete(uint32_t n)
     {
         rpm_completion done[16];
@@ -241,12 +241,12 @@ TEST_CASE("event: arming reports a completion that has come already", "[conform]
     rpmi_done done;
 
     if (context.synchronous())
-        return; // there is never anything
+        return; // the model has nothing to wait for
     REQUIRE(watched.arm() == 0);
     REQUIRE(context.ops->post(context.link, &op, 1) == 1);
     REQUIRE(context.ops->wait(context.link, context.now() + PATIENCE) == 0);
     REQUIRE(watched.arm() == 1);
-    REQUIRE(watched.arm() == 1); // and again
+    REQUIRE(watched.arm() == 1); // a second time
     REQUIRE(context.ops->poll(context.link, &done, 1) == 1);
     CHECK(watched.arm() == 0);
 }
@@ -273,8 +273,8 @@ TEST_CASE("event: a call in between does not break the next sleep", "[conform]")
     }
 }
 
-// What waits for a flush under way is posted by rpm_conn_arm(), or by the one after the flush's
-// end.
+// Appends that wait for an outstanding flush are posted by rpm_conn_arm(), or by the next one after
+// the flush has completed.
 TEST_CASE("event: appends that wait for a flush never wait for ever", "[conform]")
 {
     CLIENT("");
@@ -300,7 +300,7 @@ TEST_CASE("event: appends that wait for a flush never wait for ever", "[conform]
     CHECK(client.complete(out) == 0);
 }
 
-// One record that no socket takes at once, and for whose first part no answer comes.
+// A record that no socket takes at once, and whose first part gets no answer.
 TEST_CASE("event: an operation that found the queue full is posted once there is room", "[conform]")
 {
     CLIENT("");
@@ -326,11 +326,11 @@ TEST_CASE("event: an operation that found the queue full is posted once there is
         REQUIRE(there == 1);
         CHECK(done.status == 0);
     }
-    CHECK(client.rests()); // though the socket has room
+    CHECK(client.rests()); // although the socket has room
     rpm_region_close(&region);
 }
 
-// Posts, polls and sleeps in any order.
+// Posts, polls and sleeps in random order.
 TEST_CASE("event: no wake-up is lost, whether the completion or the sleep comes first", "[conform]")
 {
     const uint64_t sizes[] = { 1, 64, 4096, 60000 };
@@ -377,12 +377,12 @@ TEST_CASE("event: the end of the server wakes a sleeping client", "[conform]")
     context.server->kill();
     REQUIRE(readable(watched.set.fd, SOON_MS));
     REQUIRE(watched.reap(1) == RPM_E_LOST);
-    CHECK(watched.arm() == 1); // poll says it again
+    CHECK(watched.arm() == 1); // poll reports it again
 
     context.server->restart();
     REQUIRE(context.ops->reconnect(context.link, context.now() + PATIENCE) == 0);
     context.open_objects();
-    CHECK(watched.rests()); // of the old connection nothing is left
+    CHECK(watched.rests()); // nothing of the old connection is left
     for (int i = 0; i < 20; i++)
         REQUIRE(watched.write_one() == 0);
 }
@@ -456,7 +456,7 @@ TEST_CASE("event: a lost connection wakes, and keeps its descriptor", "[conform]
     CHECK(client.rests());
 }
 
-// A peer that vanishes without a word is noticed by time alone.
+// Only a timer can detect a peer that disappears without closing the connection.
 TEST_CASE("event: the deadline wakes, and the connection is given up", "[conform]")
 {
     CLIENT(",wrap=fault,fault_at=40,fault_kind=timeout", 700000);
@@ -465,9 +465,9 @@ TEST_CASE("event: the deadline wakes, and the connection is given up", "[conform
     int there;
 
     if (rpmi_conn_is_synchronous(client.conn))
-        return; // post() says it
+        return; // post() reports it
     while (done.status == 0) {
-        while (client.append() == 0) // as many as go: the last ones vanish
+        while (client.append() == 0) // as many as the socket takes: the last ones are lost
             began = rpmi_clock_ns();
         there = rpm_conn_arm(client.conn);
         REQUIRE(there >= 0);

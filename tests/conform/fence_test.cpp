@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A fenced direct writer adds nothing any more: whether it runs, sleeps inside its guarded section,
-// was killed there, or outlived the server that it was connected to.
+// fence_test.cpp: a fenced direct writer adds no record any more, whether it runs, sleeps inside
+// its guarded section, was killed there, or outlived the server that it was connected to.
 #include "support/catch.h"
 #include "support/server.h"
 
@@ -25,7 +25,7 @@ using support::ServerOpts;
 
 const uint64_t kSecond = 1000000000;
 
-// A direct link that can claim the log "log" and write whole lines into its ring.
+// A direct link that claims the log "log" and writes whole lines into its ring.
 class Writer
 {
   public:
@@ -108,7 +108,7 @@ class Writer
     int err = 0;
 };
 
-// A process forked before any thread runs; gets its URL when there is one.
+// A process that is forked before any thread runs, and gets the URL later through a pipe.
 class Child
 {
   public:
@@ -127,7 +127,7 @@ class Child
         for (int fd : { to_[0], to_[1], from_[0], from_[1] })
             close(fd);
     }
-    // Let it connect and claim; true when it has, and is in its guarded section.
+    // Lets it connect and claim; true if it has done so and is in its guarded section.
     bool go(const std::string &url)
     {
         char byte = 0;
@@ -139,7 +139,7 @@ class Child
     {
         ::kill(pid_, which);
     }
-    // How it ended: the signal, or 0.
+    // How the process ended: the signal, or 0.
     int end()
     {
         int status = 0;
@@ -174,7 +174,7 @@ class Child
         Writer writer(url);
         char answer = writer.err == 0 && writer.claim() == 0 ? 'y' : 'n';
         if (answer == 'y')
-            __atomic_store_n(writer.busy(), 1, __ATOMIC_SEQ_CST); // as if within a post
+            __atomic_store_n(writer.busy(), 1, __ATOMIC_SEQ_CST); // as in the middle of a post
         if (::write(from_[1], &answer, 1) != 1)
             _exit(1);
         body(&writer);
@@ -230,7 +230,7 @@ TEST_CASE("fence: each op of a post is judged by the claim that guards it", "[co
     call.bytes = 4096;
     strcpy(call.name, "region");
     REQUIRE(old.ask(call) == 0);
-    ops[2].key = old.reply.key; // guarded by the log that will be lost
+    ops[2].key = old.reply.key; // guarded by the log that will be taken over
     ops[1].key = old.reply.key;
     call.flags = RPMI_CALL_CREATE;
     call.object = RPM_KIND_LOG;
@@ -408,7 +408,7 @@ TEST_CASE("fence: an object that a client of an earlier server still maps is not
     {
         Writer still(server.url("ring"));
 
-        CHECK(still.err == 0); // and nothing was changed
+        CHECK(still.err == 0); // and nothing has changed
         CHECK(still.reply.flags == 0);
     }
     child.end();
@@ -496,7 +496,8 @@ TEST_CASE("fence: more claims than guard slots by one client, and by many", "[co
         Writer *writer = i % 3 == 0 ? &other : &one;
         int err = writer->claim();
 
-        // A claim keeps its slot locked until its key is given back: then the same number again.
+        // A claim keeps its guard slot locked until its key is given back; until then a claim whose
+        // epoch leads to the same slot is refused.
         if (err == RPM_E_OWNED) {
             fenced++;
             continue;
@@ -543,7 +544,7 @@ TEST_CASE("fence: writers that take the log from each other never write after th
     for (int round = 0; rpmi_clock_ns() < until; round++) {
         if (judge.claim() != 0)
             continue;
-        // All that was written bears an older number, and stays as it is while we hold the log.
+        // The lines were written under older claims; they must not change while this one is held.
         std::vector<uint64_t> first(lines * 8);
         std::vector<uint64_t> second(lines * 8);
         memcpy(first.data(), judge.ring(lines * 64), lines * 64);
@@ -551,7 +552,7 @@ TEST_CASE("fence: writers that take the log from each other never write after th
         if (round % 2 == 0)
             rpmi_clock_sleep_ns(200000);
         memcpy(second.data(), judge.ring(lines * 64), lines * 64);
-        // This says something only if no other client took the claim meanwhile.
+        // Only meaningful if no other client took the claim meanwhile.
         if (judge.write(lines * 64, probe, 64) == 0 && first != second)
             violations++;
         rpmi_call give_back = {};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fixture.h: what each case of the conformance suite starts from: a server that can be killed and
-// restarted, and a link to it, for every transport, bare and wrapped; or the user's own server,
-// LIBRPM_TEST_URL.
+// fixture.h: the fixture of the conformance suite: for every transport, bare and wrapped, a server
+// that can be killed and restarted, and a link to it; or the user's own server, LIBRPM_TEST_URL.
 #ifndef TESTS_CONFORM_FIXTURE_H
 #define TESTS_CONFORM_FIXTURE_H
 
@@ -36,7 +35,7 @@ namespace conform
 {
 
 const uint64_t SECOND = 1000000000;
-const uint64_t PATIENCE = 30 * SECOND; // a busy machine stretches what takes a millisecond
+const uint64_t PATIENCE = 30 * SECOND; // a busy machine stretches a millisecond
 const uint32_t DEPTH = 16;
 const uint64_t STAGING = 256 << 10;
 const uint64_t REGION = 64 << 10;
@@ -49,7 +48,8 @@ struct Server {
     rpm_conn *connect(const std::string &wrap, const rpm_conn_opts &opts);
     virtual void kill() = 0;
     virtual void restart() = 0;
-    // Flips all bits of a byte of its pool, without a message to the processes that map it.
+    // Flips all bits of a byte of the server's pool, without a message to the processes that map
+    // it.
     virtual void damage(uint64_t offset)
     {
         FAIL("this pool is not ours to damage: byte " << offset);
@@ -134,8 +134,8 @@ class SimServer : public Server
 };
 
 // A server on this machine, with a pool in a file in memory: "shm direct", "shm ring", "tcp plain",
-// "unix plain", "tcp tls"; in the laboratory "verbs dram", whose DDIO counts as off, so that a READ
-// is proof enough, and "verbs devdax", with native FLUSH.
+// "unix plain", "tcp tls"; in the laboratory "verbs dram", with DDIO declared off, so that READ is
+// a legal method, and "verbs devdax", with native FLUSH.
 class LocalServer : public Server
 {
   public:
@@ -150,7 +150,7 @@ class LocalServer : public Server
     }
     void kill() override
     {
-        url(); // before the server stops, for dials after it
+        url(); // before the server stops, for connects after it
         server_.stop();
     }
     void restart() override
@@ -199,7 +199,7 @@ class LocalServer : public Server
         }
         return opts;
     }
-    // Those of a client's URL.
+    // Options of a client's URL.
     std::string options_of(const std::string &what) const
     {
         if (what.compare(0, 4, "shm ") == 0)
@@ -217,15 +217,14 @@ class LocalServer : public Server
         return url_;
     }
 
-    support::Dir dir_; // of what TLS needs, and of a unix: socket
+    support::Dir dir_; // certificates for TLS, and the path of a unix: socket
     std::unique_ptr<support::Authority> authority_;
     support::Server server_;
     std::string options_;
     std::string url_;
 };
 
-// The user's own server, at LIBRPM_TEST_URL. Cases that would kill it end early, by
-// NEEDS_OWN_SERVER().
+// The user's own server, at LIBRPM_TEST_URL. NEEDS_OWN_SERVER() skips cases that would kill it.
 class RemoteServer : public Server
 {
   public:
@@ -254,13 +253,13 @@ class RemoteServer : public Server
     support::Names names_;
 };
 
-// A server ("shm direct", "sim adr", ...) and the wrappers that a link to it has.
+// A server ("shm direct", "sim adr", ...) and the wrappers of a link to it.
 struct Setup {
     std::string server;
     std::string wrap;
 };
 
-// What this machine has; in the laboratory what LIBRPM_CONFORM asks for, "verbs".
+// The setups that this machine has; in the laboratory those of LIBRPM_CONFORM, "verbs".
 inline std::vector<std::string> servers()
 {
     const char *wanted = std::getenv("LIBRPM_CONFORM");
@@ -280,7 +279,7 @@ inline std::vector<std::string> servers()
     return { "verbs dram", "verbs devdax" };
 }
 
-// One for each way that ops travel.
+// One setup for each carrier of ops.
 inline std::vector<std::string> one_of_each()
 {
     if (support::is_remote())
@@ -290,7 +289,7 @@ inline std::vector<std::string> one_of_each()
     return { "sim adr", "shm direct", "shm ring", "tcp plain" };
 }
 
-// Setup connecting takes long all wrappers are put on at once.
+// Where connecting takes long, all wrappers are put on at once.
 inline std::vector<std::string> wraps()
 {
     if (support::is_remote() || std::getenv("LIBRPM_CONFORM") != nullptr)
@@ -398,7 +397,7 @@ class Context
         return op;
     }
 
-    // Post all and wait for every signalled one. The first failure, or 0.
+    // Posts all and waits for every signalled one. The first failure, or 0.
     int exec(std::vector<rpmi_op> list)
     {
         uint32_t sent = 0;
@@ -415,7 +414,7 @@ class Context
             if (taken < 0)
                 return taken;
             sent += static_cast<uint32_t>(taken);
-            // Full: of silent ops perhaps, for which no wait would end.
+            // The queue may be full of unsignalled ops, for which no wait would end.
             if (sent < list.size())
                 reap(&want, &failed);
             REQUIRE(now() < deadline);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// follow_test.cpp: a direct writer learns that a reader follows its tail, and that it stopped.
+// follow_test.cpp: a direct writer detects that a reader follows its tail, and that it has stopped.
 #include "support/catch.h"
 #include "support/server.h"
 
@@ -15,14 +15,14 @@ extern "C" {
 namespace
 {
 
-// Appends until the writer has looked around at least twice.
+// Appends until the writer has checked for readers at least twice.
 void append_on(rpm_log *log)
 {
     for (int i = 0; i < 1100; i++)
         REQUIRE(rpm_log_append(log, "record", 6, nullptr) == 0);
 }
 
-// Reads a record or two at a time, each by a reader of its own that opens where the last one ended.
+// Reads a record or two at a time, each time by a new reader that opens where the last one ended.
 uint64_t read_by_turns(rpm_log *log, const std::atomic<bool> &done)
 {
     rpm_reader_opts opts = rpm_reader_opts_init();

@@ -123,7 +123,8 @@ struct World {
     CAPTURE(setup.server, setup.wrap);                                                             \
     World world(setup)
 
-// What the older writer tries, each on a connection of its own: on some links a refusal ends it.
+// Operations that the older writer tries, each on a connection of its own, because on some links a
+// refusal ends the connection.
 struct Deed {
     const char *name;
     int (*act)(Client *);
@@ -140,7 +141,7 @@ int write_async(Client *client)
     return err != 0 ? err : done.status;
 }
 
-// A word without a guard comes first: the list does not change it either.
+// A list that begins with a word without a guard: it must not change that word either.
 int steps(Client *client, bool async)
 {
     rpm_region_opts opts = rpm_region_opts_init();
@@ -237,7 +238,7 @@ TEST_CASE("guard: a writer that lost the log writes nothing and gets RPM_E_FENCE
     CHECK(deed.act(&world.old) == RPM_E_FENCED);
     world.check_untouched();
     CHECK(world.old.write(0, "late") == RPM_E_FENCED);
-    // What was refused ended the connection, on every link; a persist asks and is not refused.
+    // A refusal ended the connection, on every link; persist asks for the claim and is not refused.
     bool asks = std::string(deed.name).compare(0, 7, "persist") == 0;
     CHECK(world.old.read(0, 4) == (asks ? "mine" : "RPM_E_LOST"));
     world.check_untouched();
@@ -274,7 +275,8 @@ TEST_CASE("guard: a writer that closed and claimed the log again opens its regio
     CHECK(world.old.read(0, 4) == "mine");
 }
 
-// What is under way when the log is taken may land before, but not after, and no half of it.
+// Writes that are outstanding when the log is taken over may arrive before that, but not after, and
+// not in part.
 TEST_CASE("guard: writes under way end before the takeover does", "[conform]")
 {
     const std::string lines(8192, 'z');

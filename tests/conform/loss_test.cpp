@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// loss_test.cpp: what transport.h promises when an op is refused or the server goes away.
+// loss_test.cpp: what transport.h promises if an op is refused or the server is lost.
 #include "conform/fixture.h"
 
 #include <cstring>
@@ -17,7 +17,7 @@ namespace
 struct Bad {
     const char *what;
     uint8_t kind;
-    uint32_t key; // 0: the region, 1: the words, else itself
+    uint32_t key; // 0: the region's key, 1: that of the words, else this key
     uint64_t offset;
     uint64_t len;
     int status;
@@ -62,7 +62,7 @@ void redial(Context &context)
     context.open_objects();
 }
 
-// Reap until the link says that it is lost. Every status, by id, in order.
+// Polls until the link reports its loss. Every status, by id, in order.
 std::vector<rpmi_done> drain(Context &context)
 {
     std::vector<rpmi_done> all;
@@ -95,7 +95,7 @@ TEST_CASE("loss: a refused op changes nothing and has its reason", "[conform]")
         REQUIRE(context.exec({ context.write(REGION - 64, 64) }) == 0);
         std::memset(context.bytes, 0x44, 64);
         REQUIRE(context.exec({ op_of(context, bad) }) == bad.status);
-        if (setup.server.compare(0, 3, "sim") == 0) // there it takes the whole queue pair along
+        if (setup.server.compare(0, 3, "sim") == 0) // on verbs: a failure ends the queue pair
             redial(context);
         REQUIRE(context.link->lost == 0);
         REQUIRE(context.exec({ context.read(REGION - 64, 64) }) == 0);
@@ -118,7 +118,7 @@ TEST_CASE("loss: after a refused op the rest of its post is not carried out", "[
     redial(context);
     REQUIRE(context.exec({ context.read(0, 64), context.read(128, 64, 64) }) == 0);
     CHECK(context.into[0] == 0);
-    CHECK(context.into[64] == 0x55); // in front of it: carried out
+    CHECK(context.into[64] == 0x55); // posted before it: carried out
 }
 
 TEST_CASE("loss: a reconnect voids keys and forgets what was outstanding", "[conform]")
@@ -138,7 +138,7 @@ TEST_CASE("loss: a reconnect voids keys and forgets what was outstanding", "[con
     CHECK(context.exec({ op }) == RPM_E_DENIED);
     redial(context);
     REQUIRE(context.exec({ context.read(0, 64) }) == 0);
-    CHECK(context.into[0] == 0x66); // acknowledged before: still there
+    CHECK(context.into[0] == 0x66); // acknowledged before the loss: still there
 }
 
 TEST_CASE("loss: staging memory survives a reconnect where it is", "[conform]")
@@ -202,7 +202,7 @@ TEST_CASE("loss: a lost link refuses everything until it is dialled again", "[co
     REQUIRE(context.exec({ context.write(0, 64), context.read(0, 64) }) == 0);
     context.server->kill();
     if (!context.synchronous())
-        (void)context.ops->post(context.link, &op, 1); // so that the loss is noticed
+        (void)context.ops->post(context.link, &op, 1); // so that the client detects the loss
     else
         CHECK(context.ops->post(context.link, &op, 1) == RPM_E_LOST);
     (void)drain(context);
@@ -219,7 +219,7 @@ TEST_CASE("loss: a lost link refuses everything until it is dialled again", "[co
     context.server->restart();
     redial(context);
     REQUIRE(context.exec({ context.read(0, 64) }) == 0);
-    CHECK(context.into[0] == 0x21); // the memory outlived the process
+    CHECK(context.into[0] == 0x21); // its memory outlived the process
     CHECK(context.into[63] == 0x21);
 }
 
@@ -264,7 +264,7 @@ TEST_CASE("loss: under injected faults every transport keeps its contract", "[co
     CHECK(err == (kind == "repeat" || at > 6 ? 0 : RPM_E_LOST));
     if (err != 0)
         redial(context);
-    if (at > 6) // the fault is still to come
+    if (at > 6) // the fault has not happened yet
         err = context.exec({ context.read(0, 192) });
     if (at > 6 && err != 0)
         redial(context);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// repair_test.cpp: a log whose head is lost is found again on every transport. A client cannot
-// write to a log's header, so the damage is a server's: its pool is changed between two runs of it.
+// repair_test.cpp: a log whose head is lost is recovered on every transport. A client cannot write
+// to a log's header, so the test changes the pool's file between two runs of the server.
 #include "conform/fixture.h"
 
 extern "C" {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// resume_test.cpp: the log under every fault that a link can suffer, at every op and every call:
+// resume_test.cpp: the log under every fault that a link can have, at every op and every call:
 // after reconnect and resume each record is in the log exactly once.
 #include "support/catch.h"
 #include "support/server.h"
@@ -22,11 +22,11 @@ bool is_loss(int err)
     return err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_DENIED || err == RPM_E_FENCED;
 }
 
-// A client that goes on after every loss, until all of its records are acknowledged.
+// A client that continues after every loss, until all of its records are acknowledged.
 class Client
 {
   public:
-    // @timeout_us: virtual time costs nothing; on the real clock it must outlast a busy machine.
+    // @timeout_us: virtual time costs nothing; real time must exceed the delays of a busy machine.
     Client(const std::string &url, uint64_t timeout_us)
     {
         rpm_conn_opts opts = rpm_conn_opts_init();
@@ -116,7 +116,7 @@ class Client
         return static_cast<uint32_t>(static_cast<const uint32_t *>(context) - numbers_);
     }
 
-    // Submit one, reap what is there. 0, or the loss.
+    // Appends a record, reaps completions. 0, or the loss.
     int advance()
     {
         rpm_completion done[INFLIGHT];
@@ -169,7 +169,7 @@ class Client
             REQUIRE(state_[index] == kUnderWay);
             state_[index] = outcomes[i].present ? kDone : kTodo;
         }
-        for (const auto &entry : state_) // every one is decided
+        for (const auto &entry : state_) // every outcome is known
             REQUIRE(entry.second != kUnderWay);
     }
     int try_read(std::map<uint32_t, int> *seen)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// settle_test.cpp: what becomes of a writer that was cut off or deposed, on every transport: each
-// append that ended unknown has one outcome, and only rpm_log_claim() makes it a writer again.
+// settle_test.cpp: a writer that was disconnected or fenced, on every transport: each append that
+// ended unknown has one outcome, and only rpm_log_claim() makes it a writer again.
 #include "conform/fixture.h"
 
 extern "C" {
@@ -15,7 +15,7 @@ namespace
 
 const uint32_t INFLIGHT = 8;
 
-// A client that writes to the log that all of them share.
+// A client that writes to the log that all clients of a case share.
 class Writer
 {
   public:
@@ -112,9 +112,9 @@ TEST_CASE("settle: each blocking append that ends unknown has one outcome", "[co
     REQUIRE(writer.append("one") == 0);
     server->kill();
     CHECK(writer.append("two") == RPM_E_LOST);   // perhaps sent
-    CHECK(writer.append("three") == RPM_E_LOST); // certainly not
+    CHECK(writer.append("three") == RPM_E_LOST); // certainly not sent
     CHECK(writer.append_batch(3) == RPM_E_LOST);
-    CHECK(writer.append_async("refused", 9) == RPM_E_LOST); // not in the log, and no outcome
+    CHECK(writer.append_async("refused", 9) == RPM_E_LOST); // not in the log, no outcome
     server->restart();
     REQUIRE(rpm_conn_reconnect(writer.conn) == 0);
     REQUIRE(writer.resume() == 0);
@@ -172,7 +172,7 @@ TEST_CASE("settle: a fenced writer gets the same error on every link", "[conform
     } else {
         CHECK((how == "append" ? old.append("late") : old.append_batch(1)) == RPM_E_FENCED);
     }
-    // The connection has ended with it.
+    // Being fenced has ended the connection.
     CHECK(rpm_log_info(old.log, &bounds) == RPM_E_LOST);
     CHECK(old.resume() == RPM_E_LOST);
     REQUIRE(rpm_conn_reconnect(old.conn) == 0);
@@ -182,7 +182,7 @@ TEST_CASE("settle: a fenced writer gets the same error on every link", "[conform
     CHECK(old.outcomes[0].context == reinterpret_cast<void *>(how == "async" ? 7 : 0));
     CHECK(old.outcomes[0].present == 0);
     CHECK(old.outcomes[1].present == 0);
-    // Read only, and readable.
+    // The log can only be read now.
     CHECK(next.append("two") == 0);
     CHECK(old.read().size() == before + 2);
     CHECK(old.append("x") == RPM_E_FENCED);
@@ -218,7 +218,7 @@ TEST_CASE("settle: a writer that was cut off leaves a successor alone that has j
           "[conform]")
 {
     ON_EACH_SERVER();
-    bool resumes = GENERATE(true, false); // or settles only
+    bool resumes = GENERATE(true, false); // or only settles
     Writer old(server.get());
     Writer next(server.get());
     rpmi_call call = {};
@@ -227,7 +227,7 @@ TEST_CASE("settle: a writer that was cut off leaves a successor alone that has j
     CAPTURE(resumes);
     REQUIRE(old.open(RPM_LOG_TAKEOVER) == 0);
     REQUIRE(old.append("one") == 0);
-    // The successor has its claim, and looks for the tail: the head does not tell of it yet.
+    // The successor has its claim and searches the tail: the head does not show the claim yet.
     call.kind = RPMI_CALL_OPEN;
     call.object = RPM_KIND_LOG;
     strcpy(call.name, server->name("log").c_str());
@@ -275,7 +275,8 @@ TEST_CASE("settle: a disconnected writer settles, and writes only after it claim
     CHECK(old.resume() == RPM_E_FENCED);
     CHECK(old.count == 0);
     CHECK(old.read().size() == there);
-    // Its claim is given up: another writer needs no force, and none is taken from that one.
+    // The claim was given up, so another writer needs no RPM_LOG_TAKEOVER, and the first one fences
+    // none.
     REQUIRE(next.open() == 0);
     CHECK(rpm_log_claim(old.log, RPM_LOG_CREATE) == RPM_E_INVAL);
     CHECK(rpm_log_claim(old.log, 0) == RPM_E_OWNED);
@@ -287,7 +288,7 @@ TEST_CASE("settle: a disconnected writer settles, and writes only after it claim
     CHECK(rpm_log_claim(old.log, 0) == RPM_E_INVAL);
     REQUIRE(old.append("five") == 0);
     CHECK(next.append("late") == RPM_E_FENCED);
-    CHECK(rpm_log_claim(next.log, 0) == RPM_E_INVAL); // an outcome is to be settled first
+    CHECK(rpm_log_claim(next.log, 0) == RPM_E_INVAL); // an outcome must be settled first
     REQUIRE(rpm_conn_reconnect(next.conn) == 0);
     REQUIRE(rpm_log_settle(next.log, next.outcomes, INFLIGHT, &next.count) == 0);
     CHECK(next.count == 1);
@@ -304,7 +305,7 @@ TEST_CASE("settle: records that another writer trimmed are reported as trimmed",
 
     REQUIRE(old.open(RPM_LOG_TAKEOVER) == 0);
     REQUIRE(next.open(RPM_LOG_TAKEOVER) == 0);
-    REQUIRE(old.append_async("late", 1) == 0); // was refused, and its place is trimmed away
+    REQUIRE(old.append_async("late", 1) == 0); // the append was refused, and its place is trimmed
     CHECK(rpm_log_persist(old.log) == RPM_E_FENCED);
     REQUIRE(next.append("two") == 0);
     REQUIRE(rpm_log_info(next.log, &bounds) == 0);

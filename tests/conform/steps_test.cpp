@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// steps_test.cpp: what <librpm/steps.h> promises, on every transport: steps in order, lists that
-// end early, refusals with nothing done, completions in order, a lost link, clients side by side.
+// steps_test.cpp: lists of steps as <librpm/steps.h> describes them, on every transport: steps in
+// order, lists that end early, refusals without effect, completions in order, a lost link,
+// concurrent clients.
 #include "conform/fixture.h"
 
 extern "C" {
@@ -202,7 +203,7 @@ TEST_CASE("steps: a list ends where a MUST finds something else", "[conform]")
     CHECK(found[2] == 1234);
     CHECK(client.bytes(0, 5) == std::string(5, '\0'));
     version.expect = 1234;
-    version.into = nullptr; // not wanted
+    version.into = nullptr; // not carried out
     REQUIRE(
         client.run({ version, client.cas(0, 3, 9, nullptr, RPM_STEP_MUST), client.write(0, data) },
                    &done) == 0);
@@ -237,7 +238,7 @@ TEST_CASE("steps: a list of the maximum steps and bytes is taken, a longer one r
     CHECK(client.bytes(0, 7) == std::string(7, '\0'));
 }
 
-// Past the library's own checks, which would send none of these.
+// Bypasses the checks of the library, which would send none of these lists.
 TEST_CASE("steps: a list that the server refuses changes nothing", "[conform]")
 {
     struct {
@@ -246,7 +247,7 @@ TEST_CASE("steps: a list that the server refuses changes nothing", "[conform]")
         bool on_words;
         uint64_t offset;
         uint16_t len;
-        uint32_t key; // instead of the region's, 0: that
+        uint32_t key; // used instead of the region's key; 0: the region's
         int err;
     } rows[] = {
         { "a write beyond", RPMI_STEP_WRITE, false, REGION - 4, 8, 0, RPM_E_RANGE },
@@ -328,7 +329,7 @@ TEST_CASE("steps: completions come in order with others, and lists go on side by
         CHECK(found[i][0] == i);
         CHECK(std::string(got[i], 16) == data);
     }
-    // One that waits in between changes nothing.
+    // A blocking list in between changes nothing.
     uint32_t carried = 0;
     REQUIRE(rpm_steps_async(client.words, lists[0], 1, number(7)) == 0);
     REQUIRE(rpm_steps_run(client.rows, lists[1], 1, &carried) == 0);
@@ -375,7 +376,7 @@ TEST_CASE("steps: the end of the server completes each list once", "[conform]")
 namespace
 {
 
-// Take the lock, read; write one more, free the lock.
+// Take the lock and read; then write one more and free the lock.
 void count_up(Client &client, uint64_t me, int rounds)
 {
     for (int i = 0; i < rounds; i++) {
@@ -402,7 +403,7 @@ TEST_CASE("steps: under a lock that steps take and free nothing is lost", "[conf
     std::string what = GENERATE(from_range(one_of_each()));
     CAPTURE(what);
     if (what.compare(0, 4, "sim ") == 0)
-        return; // one thread only
+        return; // a single thread
     const int rounds = 300;
     std::unique_ptr<Server> server = start_server(what);
     Client one(server.get(), ""), two(server.get(), "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// transport_test.cpp: what transport.h promises, tried on every transport, bare and wrapped.
+// transport_test.cpp: what transport.h promises, on every transport, bare and wrapped.
 #include "conform/fixture.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ void fill(unsigned char *at, size_t n, unsigned seed)
         at[i] = static_cast<unsigned char>(seed + i * 7 + i / 251);
 }
 
-// Every place, and which one it is in the report of a failure.
+// Every setup; the report of a failure names it.
 #define ON_EACH_SETUP()                                                                            \
     Setup setup = GENERATE(from_range(all_setups()));                                              \
     CAPTURE(setup.server, setup.wrap);                                                             \
@@ -34,7 +34,7 @@ TEST_CASE("transport: a link says what it is", "[conform]")
     CHECK(context.link->depth >= DEPTH);
     CHECK(context.link->lost == 0);
     CHECK(context.link->facts.methods != 0);
-    CHECK((context.link->facts.methods & 1) == 0); // there is no method 0
+    CHECK((context.link->facts.methods & 1) == 0); // no method has number 0
 }
 
 TEST_CASE("transport: post of zero ops takes none", "[conform]")
@@ -115,7 +115,7 @@ TEST_CASE("transport: completions come in order, one for each signalled op", "[c
     uint64_t next = 0;
 
     if (context.synchronous())
-        return; // it has no completions
+        return; // it completes synchronously
     for (uint64_t id = 0; id < 200; id++)
         if (id % 3 != 0)
             want.push_back(id);
@@ -216,7 +216,7 @@ TEST_CASE("transport: atomics answer the old value and change the word", "[confo
     CHECK(found[2] == 42);
     REQUIRE(context.exec({ cas }) == 0); // expects 0, finds 42, changes nothing
     CHECK(found[0] == 42);
-    faa.operand = UINT64_MAX; // minus one
+    faa.operand = UINT64_MAX; // adds -1
     REQUIRE(context.exec({ faa, read }) == 0);
     CHECK(found[1] == 42);
     CHECK(found[2] == 41);
@@ -232,7 +232,7 @@ TEST_CASE("transport: every method that the facts name is carried out", "[confor
     for (uint32_t method = RPM_METHOD_WRITE; method < RPM_METHOD_COUNT; method++)
         for (uint32_t level = RPM_VISIBLE; level <= RPM_DURABLE; level++) {
             rpm_request request = rpm_request_init();
-            // As a log writes them: a head, a body, zeros; short, and longer than a page.
+            // As a log writes them: a head, a body, zeros; short ones, and some longer than a page.
             const rpmi_range ranges[] = { { 1024, 192 }, { 8192, 4352 } };
             const unsigned char head[24] = "a head of 24 bytes, yes";
             std::vector<unsigned char> want(4352);

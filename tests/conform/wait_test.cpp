@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// wait_test.cpp: sleeping for completions, and records gathered from slices, on every transport.
+// wait_test.cpp: blocking waits for completions, and records gathered from slices, on every
+// transport.
 #include "conform/fixture.h"
 
 #include <librpm.h>
@@ -139,7 +140,7 @@ TEST_CASE("last error: a call that fails without a text does not leave an older 
     CHECK(older.find("2 completions") != std::string::npos);
     for (uint32_t i = 0; i <= INFLIGHT && err == 0; i++)
         err = rpm_log_append_async(writer.log, "x", 1, 0, nullptr, nullptr);
-    // Setup completions came in between there was always room.
+    // Where completions arrived in between there was always room.
     if (err == 0)
         return;
     CHECK(err == RPM_E_BUSY);
