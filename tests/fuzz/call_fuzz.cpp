@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// call_fuzz.cpp: a call from an unknown client. What is accepted has one encoding only: the one
-// that came in.
+// call_fuzz.cpp: a call from an untrusted client. Encoding an accepted call again gives the input.
 extern "C" {
 #include "base/err.h"
 #include "wire/call.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// frame_fuzz.cpp: the input is 8 bytes of LSN, then a piece of ring. Whatever is judged valid is
-// what the encoder makes of it, and lies within the piece.
+// frame_fuzz.cpp: 8 bytes of LSN, then a piece of a ring. A frame that is judged valid lies within
+// the piece, and encoding it again gives the input.
 extern "C" {
 #include "wire/frame.h"
 }
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool same = memcmp(header + 16, ring.get() + 16, 8) == 0;
     FUZZ_CHECK(same == (rpmi_frame_check(&frame, LOG_ID, payload) == RPMI_FRAME_VALID));
 
-    // Repair the checksum, so that mutations get behind it, and judge again.
+    // Repairs the checksum, so that mutations reach the checks behind it, and judges again.
     memcpy(ring.get(), header, sizeof(header));
     FUZZ_CHECK(rpmi_frame_get(ring.get(), lsn, room, &frame) == RPMI_FRAME_VALID);
     FUZZ_CHECK(rpmi_frame_check(&frame, LOG_ID, payload) == RPMI_FRAME_VALID);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fuzz.h: what every fuzz target uses. A target is one file X_fuzz.cpp with the one function below;
-// it is run by libFuzzer, or by replay.cpp over its corpus in the ordinary build.
+// fuzz.h: what every fuzz target uses. A target is a file X_fuzz.cpp with the one function below,
+// which libFuzzer runs, or replay.cpp over the corpus in the ordinary build.
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 
@@ -13,7 +13,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-// The property that a target checks. Aborts: libFuzzer and ctest both take that for a finding.
+// Checks a property of a target. Aborts if it is false, which libFuzzer and ctest report.
 #define FUZZ_CHECK(expr)                                                                           \
     do {                                                                                           \
         if (!(expr)) {                                                                             \
@@ -22,8 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                                          \
     } while (0)
 
-// A copy of exactly @bytes on the heap, zeros behind the input's end: for decoders of a fixed size,
-// and so that a sanitizer sees one byte too far.
+// A copy of exactly @bytes on the heap, zeros after the end of the input: for decoders of a fixed
+// size, and so that a sanitizer detects a read beyond it.
 inline std::unique_ptr<uint8_t[]> fuzz_copy(const uint8_t *data, size_t size, size_t bytes)
 {
     std::unique_ptr<uint8_t[]> copy(new uint8_t[bytes]());
@@ -33,7 +33,7 @@ inline std::unique_ptr<uint8_t[]> fuzz_copy(const uint8_t *data, size_t size, si
     return copy;
 }
 
-// The bytes of the input one after another, zeros behind its end.
+// Takes the bytes of the input one after another, zeros after its end.
 struct FuzzBytes {
     const uint8_t *data;
     size_t left;

@@ -35,8 +35,8 @@ static void check_slots(const uint8_t *slots)
     FUZZ_CHECK(err == 0 || err == RPM_E_CORRUPT);
     if (err != 0)
         return;
-    // What is picked lies in the slots of its turn that are not lacking, and no valid slot of its
-    // own parity is newer.
+    // Each slot of the turn's parity holds the picked head, unless @lacking names it; any other
+    // slot that is valid and of its own parity has a lower turn.
     FUZZ_CHECK(lacking < 1u << RPMI_HEAD_SLOTS);
     for (unsigned i = 0; i < RPMI_HEAD_SLOTS; i++) {
         bool own = i % 2 == head.turn % 2;
@@ -56,7 +56,7 @@ static void check_slots(const uint8_t *slots)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    // The last slot ends the block: a sanitizer sees a read behind it.
+    // The last slot ends the block: a sanitizer detects a read beyond it.
     auto slots =
         fuzz_copy(nullptr, 0, (RPMI_HEAD_SLOTS - 1) * RPMI_HEAD_SLOT_STRIDE + RPMI_HEAD_BYTES);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// hello_fuzz.cpp: the first message of a connection, of any length. What is accepted has one
-// encoding only: the one that came in.
+// hello_fuzz.cpp: the first message of a connection, of any length. Encoding an accepted message
+// again gives the input.
 extern "C" {
 #include "base/err.h"
 #include "wire/hello.h"

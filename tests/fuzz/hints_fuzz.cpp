@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// hints_fuzz.cpp: hint switches from a command line. The switches found, written out, parse to the
-// same switches.
+// hints_fuzz.cpp: hint switches from a command line. Accepted switches, printed as text, parse to
+// the same switches.
 #include "fuzz.h"
 
 #include <librpm/plan.h>

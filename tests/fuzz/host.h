@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// host.h: a running server at a socket of its own, for fuzz targets that are its clients.
+// host.h: a running server at a socket of its own, and raw sockets of its clients, for fuzz
+// targets.
 #ifndef TESTS_FUZZ_HOST_H
 #define TESTS_FUZZ_HOST_H
 
@@ -65,7 +66,7 @@ class Host
 };
 
 struct Input : FuzzBytes {
-    // Change some of these.
+    // Changes some of these bytes, as the input says.
     void change(unsigned char *bytes, size_t len)
     {
         for (uint8_t n = byte() % 4; n > 0; n--) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // pool_fuzz.cpp: a whole pool whose bytes were changed: superblock, directory, heads, guards,
-// frames. The server opens it or refuses it; what it opens is listed, read, recovered and written
-// through the public API, all in the device model. Whatever was changed, nothing crashes, every
-// loop ends, every record lies within its log, and what is acknowledged is there after a power cut.
+// frames. The server opens or refuses it; objects that it opens are listed, read, recovered and
+// written through the public API, in the device model. For any change nothing crashes, every loop
+// ends, every record is within its log, and an acknowledged record is there after a power cut.
 //
 // Input: one byte says which checksums to repair afterwards; then edits, see Edits.
 #include "fuzz.h"
@@ -41,7 +41,7 @@ static void append(rpm_log *log, size_t len)
     FUZZ_CHECK(rpm_log_append(log, data.data(), len, nullptr) == 0);
 }
 
-// Small buffers: they are made anew for each input.
+// Small buffers, because they are allocated for each input.
 static rpm_log_opts log_opts(uint32_t flags)
 {
     rpm_log_opts opts = rpm_log_opts_init();
@@ -67,7 +67,7 @@ static void fill(rpm_conn *conn)
     rpm_region_opts opts = rpm_region_opts_init();
     rpm_region *region = nullptr;
 
-    // More than a lap, two epochs.
+    // More than a lap, and two epochs.
     for (size_t len : { 300, 40 }) {
         rpm_log *log = log_for_writing(conn, "a", LOG_A_BYTES);
         struct rpm_log_info info = rpm_log_info_init();
@@ -117,7 +117,7 @@ static Image sound_pool()
     return image;
 }
 
-// Changes of some bytes, at places that matter more often than elsewhere.
+// Changes some bytes, more often in places with a meaning.
 class Edits
 {
   public:
@@ -187,25 +187,25 @@ class Edits
 
         if (where % 8 == 4 || where % 8 == 5)
             frames_.push_back(offset & ~uint64_t{ 63 });
-        if (what < 64) { // bytes of the input
+        if (what < 64) { // from the input
             for (uint64_t i = 0; i < n && offset + i < POOL_BYTES; i++)
                 *at(offset + i) = byte();
-        } else if (what < 128) { // a number that is off by little
+        } else if (what < 128) { // a number near the old one
             offset = (offset & ~uint64_t{ 7 }) % (POOL_BYTES - 8);
             rpmi_store64(at(offset), rpmi_load64(at(offset)) + byte() * 64u - 4096u);
-        } else if (what < 192) { // a copy of something else
+        } else if (what < 192) { // a copy of other bytes
             uint64_t from = (static_cast<uint64_t>(byte()) << 8 | byte()) * 64 % POOL_BYTES;
             uint64_t len = 64u * n;
 
             for (uint64_t i = 0; i < len && offset + i < POOL_BYTES && from + i < POOL_BYTES; i++)
                 *at(offset + i) = *at(from + i);
-        } else { // all bits
+        } else { // inverts all bits
             for (uint64_t i = 0; i < n && offset + i < POOL_BYTES; i++)
                 *at(offset + i) = what < 224 ? 0 : 0xff;
         }
     }
 
-    // A frame of the log whose ring it lies in, with whatever its header says.
+    // Writes a frame of the log whose ring this is, with any header.
     void repair_frame(uint64_t offset)
     {
         bool a = offset < LOG_B_OFFSET;
@@ -224,7 +224,7 @@ class Edits
     std::vector<uint64_t> frames_; // edited
 };
 
-// Every record that a reader gets. Is "appended" there, at this place?
+// Reads every record. Whether "appended" is there, at this place.
 static bool read_log(rpm_log *log, uint64_t capacity, uint64_t lsn)
 {
     rpm_reader *reader = nullptr;
@@ -256,7 +256,7 @@ static bool read_log(rpm_log *log, uint64_t capacity, uint64_t lsn)
     return found;
 }
 
-// Recover it and append. Where the record lies that was acknowledged; false: none was.
+// Recovers the log and appends. The LSN of the acknowledged record; false: none was acknowledged.
 static bool write_log(rpm_conn *conn, const char *name, uint64_t *lsn)
 {
     rpm_log_opts opts = log_opts(RPM_LOG_WRITE);
@@ -279,7 +279,7 @@ static bool write_log(rpm_conn *conn, const char *name, uint64_t *lsn)
     return true;
 }
 
-// Find it in its ring. False: its numbers are used up.
+// Computes a lost head from the ring. False: the repair refuses, because numbers are used up.
 static bool repair_log(rpm_conn *conn, const rpm_entry &entry)
 {
     rpm_repair_opts opts = rpm_repair_opts_init();
@@ -330,8 +330,8 @@ static void use_region(rpm_conn *conn, const rpm_entry &entry)
     rpm_region_close(&region);
 }
 
-// What write_log() acknowledged is durable. Others may be behind it: where a head and the claim
-// beside it are damaged, nothing tells an older writer's frames.
+// The record that write_log() acknowledged is durable. Other records may follow it: if a head and
+// the claim word beside it are damaged, nothing identifies the frames of an older writer.
 static void find_again(rpm_conn *conn, const std::string &name, uint64_t lsn)
 {
     rpm_log_opts opts = log_opts(0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// preset_fuzz.cpp: a preset file, and the values that a caller replaces. What is taken lies within
-// its bounds, has a unit and a source, and written out again means the same.
+// preset_fuzz.cpp: a preset file, and the values that a caller replaces. Each accepted value is
+// within its bounds, has a unit and a source, and has the same meaning if it is printed and parsed
+// again.
 extern "C" {
 #include "base/err.h"
 #include "sim/preset/preset_file.h"
@@ -62,7 +63,7 @@ static void check(const rpmi_preset &preset)
         FUZZ_CHECK(strlen(preset.text[i].source) > 0);
     }
     if (text == "# again\n")
-        return; // it inherits, and says no more
+        return; // it inherits, and sets nothing else
     FUZZ_CHECK(rpmi_preset_file_apply(&file, again.get()) == 0);
     FUZZ_CHECK(memcmp(again.get(), &preset, sizeof(preset)) == 0);
 }

@@ -15,7 +15,7 @@ static void run(const fs::path &path)
 {
     std::ifstream file(path, std::ios::binary);
     std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
-    // Exactly as large as the input, so that a sanitizer sees a read beyond its end.
+    // Exactly as large as the input, so that a sanitizer detects a read beyond its end.
     std::unique_ptr<uint8_t[]> exact(new uint8_t[bytes.size()]);
 
     std::copy(bytes.begin(), bytes.end(), exact.get());
@@ -37,11 +37,11 @@ int main(int argc, char **argv)
     }
     std::sort(inputs.begin(), inputs.end());
     for (const auto &path : inputs) {
-        // Named before it runs: the last line names the input that failed.
+        // Printed before it runs, so that the last line names an input that crashes.
         printf("input %s\n", path.c_str());
         fflush(stdout);
         run(path);
     }
     printf("inputs %zu\n", inputs.size());
-    return inputs.empty() ? 1 : 0; // an empty corpus proves nothing
+    return inputs.empty() ? 1 : 0; // an empty corpus would test nothing
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// reply_fuzz.cpp: a reply from an unknown server. What is accepted has one encoding only: the one
-// that came in.
+// reply_fuzz.cpp: a reply from an untrusted server. Encoding an accepted reply again gives the
+// input.
 extern "C" {
 #include "base/err.h"
 #include "wire/call.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // request_fuzz.cpp: the headers of a request and of an answer on a stream, and a handshake, from
-// unknown clients. What is accepted has one encoding only, and lengths that can be added up.
+// untrusted clients. Encoding an accepted message again gives the input, and the sum of its lengths
+// does not overflow.
 //
 // Input: a request, an answer, an auth message, a challenge or a hello.
 extern "C" {

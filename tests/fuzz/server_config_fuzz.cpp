@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// server_config_fuzz.cpp: the file that rpm-server --config reads, for the program rpm-server. It
-// sets the options, within what each of them allows, or is refused with the parser's own error: any
-// other exception would end the program.
+// server_config_fuzz.cpp: the file that rpm-server --config reads. It sets options, within the
+// bounds of each, or the parser refuses it with its own exception: any other one would end the
+// program.
 #include "fuzz.h"
 
 #include "server/options.h"
@@ -19,7 +19,7 @@ static void check(const server::Options &options)
     FUZZ_CHECK(mode > 0 && mode <= 0777);
 }
 
-// Is it taken?
+// Whether the parser accepts it.
 static bool parse(const std::string &text, server::Options *options)
 {
     std::istringstream file(text);
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!parse(text, &options))
         return 0;
     check(options);
-    // A misspelt key must not pass for an option that was left out.
+    // A misspelt key must be an error, not a default.
     FUZZ_CHECK(!parse("secret_file = \"/s\"\n" + text, &other));
     return 0;
 }

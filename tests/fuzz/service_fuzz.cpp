@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// service_fuzz.cpp: what a server does with whatever clients say: the input is a sequence of calls,
-// accesses, arrivals and departures, served over memory in this process. The pool must stay one
-// that opens again, with the same objects, and no access may leave what its key stands for.
+// service_fuzz.cpp: the pool service with any clients: the input is a sequence of calls, accesses,
+// arrivals and departures, over memory in this process. The pool must open again with the same
+// objects, and no access may reach bytes outside the object of its key.
 extern "C" {
 #include "base/bytes.h"
 #include "base/err.h"
@@ -17,7 +17,7 @@ static const uint64_t DRAM_BYTES = 4096;
 static const unsigned CLIENTS = 3;
 static const unsigned STEPS_MAX = 64;
 
-// Memory in its simplest form: everything is durable at once.
+// The simplest memory: every byte is durable at once.
 struct Memory {
     rpmi_mem mem;
     std::vector<unsigned char> bytes;
@@ -65,7 +65,7 @@ static uint64_t entropy(void *context)
 }
 
 struct Input : FuzzBytes {
-    // Mostly small, sometimes anything.
+    // Mostly small numbers, sometimes any.
     uint64_t number()
     {
         uint8_t kind = byte();
@@ -97,7 +97,7 @@ static void fill(Input &input, rpmi_call *call)
     call->name[0] = static_cast<char>(input.byte() % 8 + 'a');
     if (call->name[0] == 'g')
         call->name[0] = static_cast<char>(input.byte());
-    // Through the decoder, as on a socket.
+    // Encodes and decodes the call, as a socket does.
     rpmi_call_put(bytes, call);
     FUZZ_CHECK(rpmi_call_get(bytes, &judged) == 0);
 }
@@ -111,7 +111,7 @@ static void serve(rpmi_service *service, Input &input, uint32_t client)
 
     fill(input, &call);
     rpmi_service_call(service, client, &call, &reply);
-    // The answer is one that our own decoder takes.
+    // The decoder must accept the reply.
     rpmi_reply_put(bytes, &reply);
     FUZZ_CHECK(rpmi_reply_get(bytes, &judged) == 0);
     FUZZ_CHECK(reply.status != 0 || rpmi_in_bounds(reply.offset, 0, POOL_BYTES));
@@ -154,7 +154,7 @@ static void step(rpmi_service *service, Input &input, uint32_t *clients)
     }
 }
 
-// Every object the server lists.
+// Every object that the server lists.
 static std::vector<rpmi_reply> listed(rpmi_service *service)
 {
     std::vector<rpmi_reply> found;
@@ -201,7 +201,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     auto before = listed(service);
     rpmi_service_close(&service);
 
-    // A service that opens the pool again lists the same objects.
+    // A service that opens the pool again must list the same objects.
     opts.server_epoch = 2;
     FUZZ_CHECK(rpmi_service_open(&opts, &service) == 0);
     auto after = listed(service);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// shm_accept_fuzz.cpp: what foreign clients send to the socket of a running server: connections
-// that come and go, packets of any length with any descriptors, hellos and calls with some bytes
-// changed, requests scribbled into a ring. Afterwards a well-behaved client is served at once, and
-// the server holds no descriptor more than before.
+// shm_accept_fuzz.cpp: untrusted clients at the shm: socket of a running server: connections that
+// come and go, packets of any length with any descriptors, hellos and calls with changed bytes,
+// random requests in a ring. Afterwards the server serves a well-behaved client at once, and has no
+// more open descriptors than before.
 //
-// Input: steps; each begins with a byte for the client and what it does.
+// Input: steps; the first byte of each says which client does what.
 extern "C" {
 #include "base/clock.h"
 #include "transport/shm/shm.h"
@@ -46,7 +46,7 @@ class Client
         return sock_ >= 0;
     }
 
-    // What the kernel takes from a client that has no limits.
+    // As many as the kernel takes from a client without limits.
     void send(const void *bytes, size_t len, int fds)
     {
         union {
@@ -69,10 +69,10 @@ class Client
             space.align.cmsg_len = CMSG_LEN(static_cast<size_t>(fds) * sizeof(int));
             memcpy(CMSG_DATA(&space.align), sent, static_cast<size_t>(fds) * sizeof(int));
         }
-        (void)!sendmsg(sock_, &msg, MSG_DONTWAIT | MSG_NOSIGNAL); // it may have shut us out
+        (void)!sendmsg(sock_, &msg, MSG_DONTWAIT | MSG_NOSIGNAL); // it may have failed
     }
 
-    // The next packet; maps the ring that comes with an accept message. Its length, or an error.
+    // Receives a packet, and maps the ring of an accept message. Its length, or an error.
     int receive(unsigned char *bytes, size_t room, uint64_t wait_ns)
     {
         int fds[RPMI_SOCK_FDS_MAX];
@@ -92,7 +92,7 @@ class Client
         }
         for (int i = 0; i < n; i++) {
             if (i == RPMI_FD_NOTIFY && got == RPMI_ACCEPT_BYTES)
-                (void)!eventfd_write(fds[i], 1); // earlier requests are taken
+                (void)!eventfd_write(fds[i], 1); // the server has taken earlier requests
             close(fds[i]);
         }
         return got;
@@ -187,7 +187,7 @@ static void step(const Host &host, Client *clients, Input &input)
     case 4:
         client.scribble(input);
         break;
-    case 5: // let it get that far
+    case 5: // give the server time to carry them out
         hello(client, input, true);
         (void)client.receive(answer, sizeof(answer), SOON_NS);
         break;
@@ -196,7 +196,7 @@ static void step(const Host &host, Client *clients, Input &input)
     }
 }
 
-// A client that behaves gets its answers. Others may still be on their way out.
+// A well-behaved client gets its answers, while the server still closes others.
 static void check_served(const Host &host)
 {
     const uint64_t until = rpmi_clock_ns() + SOON_NS;
@@ -222,7 +222,7 @@ static void check_served(const Host &host)
     } while (accepted.status == RPM_E_REFUSED);
     FUZZ_CHECK(accepted.status == 0);
     call.kind = RPMI_CALL_LIST;
-    call.lsn = 1000; // past the last
+    call.lsn = 1000; // past the end
     rpmi_call_put(bytes, &call);
     client.send(bytes, RPMI_CALL_BYTES, 0);
     FUZZ_CHECK(client.receive(answer, sizeof(answer), SOON_NS) == RPMI_REPLY_BYTES);

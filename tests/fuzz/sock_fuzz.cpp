@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// sock_fuzz.cpp: what a foreign server sends to a client of shm:. Packets of any length come with
-// any number of descriptors of any kind, or the socket is closed. The client's packet layer gives
-// the packet or an error, in time; every descriptor that arrives is handed over or closed.
+// sock_fuzz.cpp: an untrusted server of a client of shm:. It sends packets of any length with any
+// number of descriptors of any kind, or closes the socket. The client's packet layer returns the
+// packet or an error, in time; every descriptor that arrives is handed over or closed.
 //
-// Input, for each packet: how many descriptors, what kind, room at the receiver, length, bytes.
+// Input, for each packet: number of descriptors, their kind, room at the receiver, length, bytes.
 extern "C" {
 #include "base/clock.h"
 #include "transport/shm/sock.h"
@@ -20,7 +20,7 @@ extern "C" {
 #include <vector>
 
 static const int FDS_SENT_MAX = 3 * RPMI_SOCK_FDS_MAX;
-static const uint64_t WAIT_NS = 2000000; // for a packet that never comes
+static const uint64_t WAIT_NS = 2000000; // if no packet arrives
 
 static int descriptor(unsigned kind)
 {
@@ -34,7 +34,7 @@ static int descriptor(unsigned kind)
     }
 }
 
-// As a foreign server would: straight to the kernel.
+// Sends as an untrusted server does: directly through the kernel.
 static void send_packet(int sock, const uint8_t *bytes, size_t len, int fds, unsigned kind)
 {
     union {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// steps_fuzz.cpp: a list of steps from an unknown client, carried out. What is accepted has one
-// encoding only; steps are taken in order, none before all were judged, none behind the one that
-// ends the list, and what they bring back stays within the answer.
+// steps_fuzz.cpp: a list of steps from an untrusted client, carried out. Encoding an accepted list
+// again gives the input; steps are carried out in order, none before all were checked, none after
+// the one that ends the list, and their results stay within the answer.
 //
-// Input: bytes of the answer u16; which step may not be, which cannot be done, of which kind, and
-// what words hold, one byte each; 4 bytes unused; the list.
+// Input: bytes of the answer u16; which step is refused, which one fails, of which kind, and the
+// value of words, one byte each; 4 bytes unused; the list.
 extern "C" {
 #include "wire/steps.h"
 }
@@ -18,7 +18,7 @@ namespace
 const size_t FRONT = 10;
 
 struct Stepper {
-    uint8_t denied; // the step with this number, from 1
+    uint8_t denied; // the number of this step, from 1
     uint8_t broken;
     uint8_t word;
     uint32_t judged = 0;

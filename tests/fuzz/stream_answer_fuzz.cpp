@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// stream_answer_fuzz.cpp: what a foreign server answers to a client of a stream. Completions come
-// in order, once each, all of them; bytes land where a request wanted them and nowhere else; then
-// the link is lost, because the server hung up.
+// stream_answer_fuzz.cpp: an untrusted server of a client of a stream. Each request completes once,
+// in order; results are stored in the request's buffer and nowhere else; then the link is lost,
+// because the server disconnects.
 //
-// Input: how many requests, how it is cut into packets, then the answers.
+// Input: number of requests, how the answers are cut into packets, then the answers.
 extern "C" {
 #include "transport/stream/stream.h"
 }
@@ -17,7 +17,7 @@ extern "C" {
 static const uint32_t SLOTS = 16;
 static const uint64_t STAGED = 4096;
 
-// A client behind its handshake, which did not take place.
+// A client after its handshake, which was left out.
 struct Client {
     rpmi_stream stream = {};
     std::vector<rpmi_stream_sent> slots{ SLOTS };
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         client.post(i);
     FUZZ_CHECK(rpmi_stream_flush(&client.stream) == 0);
     do {
-        FUZZ_CHECK(turns++ < size + posted + 16); // it ends
+        FUZZ_CHECK(turns++ < size + posted + 16); // the list ends
         size_t len = packet < input.left ? packet : input.left;
         rpmi_done done[4];
 

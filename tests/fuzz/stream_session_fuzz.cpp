@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// stream_session_fuzz.cpp: what foreign clients send to the stream listener of a running server:
-// handshakes and requests with some bytes changed, bodies that never end, answers that the client
-// does not read, connections that come and go. Afterwards a well-behaved client is served at once,
-// and the server holds no descriptor more than before.
+// stream_session_fuzz.cpp: untrusted clients at the stream listener of a running server: handshakes
+// and requests with changed bytes, bodies that never end, answers that the client does not read,
+// connections that come and go. Afterwards the server serves a well-behaved client at once, and has
+// no more open descriptors than before.
 //
-// Input: steps; each begins with a byte for the client and what it does.
+// Input: steps; the first byte of each says which client does what.
 extern "C" {
 #include "base/clock.h"
 #include "transport/op.h"
@@ -43,16 +43,16 @@ class Client
     }
     void send(const void *bytes, size_t len) const
     {
-        (void)!::send(sock_, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL); // it may have shut us out
+        (void)!::send(sock_, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL); // it may have failed
     }
-    // Take some of what it says.
+    // Reads some of its answers.
     void read_some() const
     {
         char bytes[1024];
 
         (void)!recv(sock_, bytes, sizeof(bytes), MSG_DONTWAIT);
     }
-    // Exactly so much, soon. False: it hung up.
+    // Reads exactly @len bytes, soon. False: the server disconnected.
     bool read_all(void *bytes, size_t len) const
     {
         rpmi_pipe pipe = { sock_, nullptr };
@@ -64,7 +64,7 @@ class Client
     int sock_ = -1;
 };
 
-// From the first message to the last, with some bytes changed if it is not @sound.
+// A whole handshake, with some bytes changed if it is not @sound.
 static void handshake(const Client &client, Input &input, bool sound)
 {
     unsigned char sealed[RPMI_SEALED_BYTES];
@@ -111,7 +111,7 @@ static void call(const Client &client, Input &input)
     client.send(bytes, sizeof(bytes));
 }
 
-// A request of the right shape with any numbers in it, and some of its body.
+// A request in the right format with any numbers in it, and some of its body.
 static void ask(const Client &client, Input &input)
 {
     static const uint8_t kinds[] = { RPMI_OP_WRITE, RPMI_OP_READ, RPMI_OP_PERSIST,
@@ -170,7 +170,7 @@ static void step(const Host &host, Client *clients, Input &input)
     }
 }
 
-// A client that behaves gets its answers. Others may still be on their way out.
+// A well-behaved client gets its answers, while the server still closes others.
 static void check_served(const Host &host)
 {
     const uint64_t until = rpmi_clock_ns() + SOON_NS;
@@ -189,7 +189,7 @@ static void check_served(const Host &host)
     } while (err == RPM_E_REFUSED);
     FUZZ_CHECK(err == 0);
     call.kind = RPMI_CALL_LIST;
-    call.lsn = 1000; // past the last
+    call.lsn = 1000; // past the end
     FUZZ_CHECK(link->ops->call(link, &call, &reply, until) == 0);
     FUZZ_CHECK(reply.status == RPM_E_RANGE);
     link->ops->close(link);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// url_fuzz.cpp: a URL and a size from a command line. The parts put together again are the URL.
+// url_fuzz.cpp: a URL and a size from a command line. The parts of a URL put together give the URL.
 extern "C" {
 #include "base/err.h"
 #include "base/url.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// format_test.cpp: the bytes of FORMAT.md. Each golden file, made without any code of ours, is
-// decoded to the values it was made from, and those values are encoded to the same bytes.
+// format_test.cpp: the bytes of FORMAT.md. Each golden file, made by a script without the library,
+// is decoded to the values that it was made from, and these values are encoded to the same bytes.
 extern "C" {
 #include "base/bytes.h"
 #include "wire/call.h"
@@ -282,7 +282,7 @@ TEST_CASE("golden: numbers that are part of the format stay", "[golden]")
     REQUIRE(RPMI_POOL_ENTRIES == 128);
 }
 
-// Which bytes the tables under @title give to fields that are not "zero", row by row.
+// The bytes that the tables under @title give to fields that are not "zero", row by row.
 static std::vector<std::pair<uint32_t, uint32_t>> documented(const std::string &title)
 {
     std::ifstream file(std::string(GOLDEN_DIR) + "/../../lib/FORMAT.md");

@@ -17,7 +17,7 @@ extern "C" {
 
 using Bytes = std::vector<unsigned char>;
 
-// "size N", then lines "offset: bytes # note" with numbers in hex; what no line gives is zero.
+// "size N", then lines "offset: bytes # note" with numbers in hex; bytes without a line are zero.
 inline Bytes golden(const std::string &name)
 {
     std::ifstream file(std::string(GOLDEN_DIR) + "/" + name + ".hex");
@@ -48,7 +48,7 @@ inline Bytes golden(const std::string &name)
 
 const char *const SECRET = "open sesame";
 
-// What was said in the golden files, up to the auth message.
+// The conversation of the golden files up to the auth message.
 inline rpmi_transcript golden_transcript()
 {
     rpmi_transcript transcript = {};

@@ -9,7 +9,7 @@ extern "C" {
 
 #include <algorithm>
 
-// A message of @kind around what section 7 or 9 says, which begins behind its head.
+// A message of @kind around the bytes of section 7 or 9, which begin after its header.
 static Bytes message_around(enum rpmi_msg_kind kind, const std::string &inner, size_t bytes)
 {
     Bytes message(bytes);

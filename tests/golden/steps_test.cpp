@@ -41,7 +41,7 @@ TEST_CASE("golden: a list of steps is encoded to and decoded from the golden byt
     CHECK(all[4].operand == 9);
 }
 
-// Who finds these words answers so.
+// The answer if the words have these values.
 TEST_CASE("golden: the answer to a list is its bytes", "[golden]")
 {
     Bytes list = golden("steps");

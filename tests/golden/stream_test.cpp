@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// stream_test.cpp: the bytes of FORMAT.md sections 9 and 10: the handshake between machines, and
-// what travels on a stream.
+// stream_test.cpp: the bytes of FORMAT.md sections 9 and 10: the handshake between machines,
+// requests and answers on a stream.
 extern "C" {
 #include "transport/op.h"
 #include "wire/call.h"
