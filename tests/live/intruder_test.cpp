@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who gets in nowhere: a wrong secret, a forged key, an access outside its object, a client that
-// uses another's key, a writer that was fenced and goes on writing. The remote NIC is what refuses:
-// every check of our own side is bent out of the way first.
+// intruder_test.cpp: attacks by a client: a wrong secret, a forged key, an access outside its
+// object, another client's key, writing on after being fenced. Every check of the client library is
+// bypassed, so that the server and its NIC are what refuses.
 #include "live/live.h"
 
 extern "C" {
@@ -20,7 +20,7 @@ namespace
 
 const uint32_t kBytes = 8192;
 
-// A region full of one byte, and a look at it by an honest client.
+// A region filled with one byte, and an honest client that reads it.
 struct Target {
     explicit Target(const Server &server) : honest(server)
     {
@@ -83,7 +83,7 @@ TEST_CASE("intruder: a forged key changes and shows nothing", "[live]")
             key->read_rkey ^= forge;
             std::memset(link.bytes, 0x22, 8192);
             CHECK(link.run(link.op(kind, link.reply.key, 0, 4096)) < 0);
-            CHECK(link.bytes[4096] == 0x22); // nothing was read
+            CHECK(link.bytes[4096] == 0x22); // the buffer has not changed
         }
     CHECK(target.unchanged());
 }
@@ -203,7 +203,7 @@ TEST_CASE("intruder: a fenced writer that resumes gets RPM_E_FENCED", "[live]")
     uint32_t count = 0;
 
     opts.capacity_bytes = 1 << 20;
-    opts.level = RPM_VISIBLE; // whatever that server can prove
+    opts.level = RPM_VISIBLE; // at the highest level that the user's server can prove
     for (int i = 0; i < 2; i++) {
         opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE | (i == 1 ? RPM_LOG_TAKEOVER : 0);
         REQUIRE(rpm_conn_open(server.url().c_str(), &connecting, &conn[i]) == 0);
@@ -240,7 +240,7 @@ TEST_CASE("intruder: only the server can write a log's header", "[live]")
 namespace
 {
 
-// A client that says what it likes in its connection request.
+// A client that sends any bytes in its connection request.
 struct RawConnection {
     ~RawConnection()
     {
@@ -302,7 +302,7 @@ struct RawConnection {
     size_t len = 0;
 };
 
-// Of "verbs://HOST:PORT...", where HOST may be "[...]".
+// The parts of "verbs://HOST:PORT...", where HOST may be "[...]".
 std::string host_of(const Server &server)
 {
     std::string rest = server.url().substr(8);
@@ -329,14 +329,14 @@ TEST_CASE("intruder: a handshake of another version, or truncated, is refused", 
 
     REQUIRE(rpmi_net_hello_make(&transcript) == 0);
     for (size_t n = 0; n < RPMI_NET_HELLO_BYTES; n++) {
-        // The connection manager pads with zeros what is shorter than its field.
+        // The connection manager pads shorter data with zeros to the size of its field.
         RawConnection raw;
 
         CAPTURE(n);
         raw.connect(host, port_of(server), transcript.hello, n);
         CHECK(raw.got == RDMA_CM_EVENT_REJECTED);
         int err = rpmi_challenge_get(raw.said, raw.len);
-        // Without its version it is of version 0.
+        // Without its version field it counts as version 0.
         CHECK(err == (n == 7 || n == 8 ? RPM_E_VERSION : RPM_E_PROTO));
     }
     RawConnection raw;
@@ -344,7 +344,7 @@ TEST_CASE("intruder: a handshake of another version, or truncated, is refused", 
     raw.connect(host, port_of(server), transcript.hello, sizeof(transcript.hello));
     CHECK(raw.got == RDMA_CM_EVENT_REJECTED);
     CHECK(rpmi_challenge_get(raw.said, raw.len) == RPM_E_VERSION);
-    CHECK(Link(server).err == 0); // other clients are served on
+    CHECK(Link(server).err == 0); // other clients are still served
 }
 
 TEST_CASE("intruder: a client that connects and sends nothing is disconnected", "[live]")
@@ -388,13 +388,13 @@ TEST_CASE("intruder: a flood from another address keeps no client out", "[live]"
     REQUIRE(inet_pton(AF_INET, other.c_str(), &from.sin_addr) == 1);
     REQUIRE(std::system(("ip addr add " + other + "/24 dev lab1").c_str()) == 0);
     REQUIRE(rpmi_net_hello_make(&transcript) == 0);
-    for (unsigned i = 0; i < RPMI_ADMISSION_SPARE + 1; i++) // as many as there are places
+    for (unsigned i = 0; i < RPMI_ADMISSION_SPARE + 1; i++) // as many as the server admits
         flood();
     REQUIRE(established == RPMI_ADMISSION_SPARE + 1);
     // All within the two seconds that each of them has.
     CHECK(Link(server.url()).err == 0);
     flood();
-    CHECK(held.back()->got == RDMA_CM_EVENT_ESTABLISHED); // its own oldest made room
+    CHECK(held.back()->got == RDMA_CM_EVENT_ESTABLISHED); // its own oldest was evicted
     CHECK(Link(server.url()).err == 0);
     held.clear();
     CHECK(std::system(("ip addr del " + other + "/24 dev lab1").c_str()) == 0);

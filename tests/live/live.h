@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // live.h: a server in this process on the laboratory's first device, and links to it from the
-// second, with a way to look at what really happened on the wire; or the user's server,
-// LIBRPM_TEST_URL, for cases that do not need a server of a certain kind.
+// second one, whose completions a test can inspect; or the user's server, LIBRPM_TEST_URL, for
+// cases that do not need a server of a certain kind.
 #ifndef TESTS_LIVE_LIVE_H
 #define TESTS_LIVE_LIVE_H
 
@@ -38,7 +38,7 @@ inline std::string env(const char *name)
     return value != nullptr ? value : "";
 }
 
-// The tests can look at the queue pair of a connection.
+// Gives tests access to the queue pair of a connection.
 inline bool is_verbs()
 {
     return !support::is_remote() || support::test_url().compare(0, 6, "verbs:") == 0;
@@ -54,8 +54,8 @@ inline rpm_conn_opts conn_opts()
     return opts;
 }
 
-// A server at the laboratory's first device alone, on its port of IPv4 or of @host, with a pool in
-// ordinary memory whose DDIO counts as off.
+// A server on the laboratory's first device alone, at its IPv4 address or at @host, on a free port,
+// with a pool in ordinary memory and DDIO declared off.
 struct ServerOpts : support::ServerOpts {
     explicit ServerOpts(const std::string &host = env("LIBRPM_LAB_SERVER"))
     {
@@ -67,7 +67,7 @@ struct ServerOpts : support::ServerOpts {
     }
 };
 
-// On persistent memory: of the domain that it really has.
+// On persistent memory, with the domain that the server finds.
 inline ServerOpts on_devdax(uint32_t ddio)
 {
     ServerOpts opts;
@@ -81,7 +81,7 @@ inline ServerOpts on_devdax(uint32_t ddio)
     return opts;
 }
 
-// Why there is no such server.
+// The reason if there is no such server.
 inline int open_error(const ServerOpts &opts)
 {
     rpm_server *server = nullptr;
@@ -94,7 +94,7 @@ inline int open_error(const ServerOpts &opts)
 class Server
 {
   public:
-    // A test whose @opts ask for anything says NEEDS_OWN_SERVER() before.
+    // A test with @opts must call NEEDS_OWN_SERVER() before.
     explicit Server(const ServerOpts &opts = ServerOpts())
     {
         if (support::is_remote()) {
@@ -118,7 +118,7 @@ class Server
     {
         return names_ != nullptr ? (*names_)(name) : name;
     }
-    // Only where the server is in this process.
+    // Only if the server is in this process.
     rpm_server *get() const
     {
         REQUIRE(server_ != nullptr);
@@ -131,8 +131,8 @@ class Server
     std::unique_ptr<support::Names> names_;
 };
 
-// Has the server's message come that a newer writer claimed a log of this client? Its queue pair is
-// not that of the answer to the claim, so it can come later. Polling takes it in.
+// Whether the server's message has arrived that a newer writer claimed a log of this client. It may
+// arrive later than the answer to the claim, which uses another queue pair. Polling receives it.
 inline bool was_told_of_fence(rpmi_link *link)
 {
     const bool *fenced = rpmi_verbs_of(link)->fenced;
@@ -147,7 +147,7 @@ inline bool was_told_of_fence(rpmi_link *link)
     return true;
 }
 
-// One below the connection: keys as the server granted them can be bent here.
+// A link without a connection object: tests can change keys after the server has granted them.
 class Link
 {
   public:
@@ -187,7 +187,7 @@ class Link
         if (kind == RPMI_CALL_OPEN) {
             call.flags = RPMI_CALL_CREATE;
             call.bytes = key_or_bytes;
-            REQUIRE((server_ != nullptr || !support::is_remote())); // ~Names() must remove it
+            REQUIRE((server_ != nullptr || !support::is_remote())); // Names removes it at the end
             std::string there = server_ != nullptr ? server_->name(name) : name;
             there.copy(call.name, RPM_NAME_MAX);
         } else {
@@ -197,7 +197,7 @@ class Link
         int failed = link->ops->call(link, &call, &reply, rpmi_clock_ns() + 10 * kSecond);
         return failed != 0 ? failed : reply.status;
     }
-    // Carry one op out. Its outcome.
+    // Carries out one op. Returns its status.
     int run(rpmi_op op)
     {
         rpmi_done done = {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every method that proves durability, each shown by the completions that it caused: an emulated
-// CPU has no cache, so bytes alone would not show a flush that was left out.
+// method_test.cpp: every method that proves durability, checked by the completions that it causes:
+// an emulated CPU has no cache, so the bytes alone would not show that a flush was left out.
 #include "live/live.h"
 
 #include <atomic>
@@ -13,7 +13,7 @@ using namespace live;
 namespace
 {
 
-const unsigned kFlush = 8;       // IBV_WC_FLUSH, which older headers do not name
+const unsigned kFlush = 8;       // IBV_WC_FLUSH, which older headers lack
 const unsigned kAtomicWrite = 9; // IBV_WC_ATOMIC_WRITE
 
 struct Opcodes {
@@ -53,7 +53,7 @@ struct Session {
     int err;
 };
 
-// Append so many records, one by one; read them all back by another connection.
+// Appends @count records, one by one; another connection reads all of them back.
 void append_and_read(const Server &server, Session *session, unsigned n)
 {
     std::vector<std::string> sent;
@@ -81,8 +81,8 @@ void append_and_read(const Server &server, Session *session, unsigned n)
     rpm_conn_close(&conn);
 }
 
-// What that did, by its completions. @opcode: of the one that acknowledges; 0: a message of the far
-// CPU does.
+// Checks the completions of these appends. @opcode: of the one that acknowledges; 0: a message from
+// the server CPU does.
 void check_method(const Server &server, Session *session, unsigned opcode)
 {
     Opcodes before(session->conn);
@@ -235,8 +235,8 @@ TEST_CASE("method: a COPY of many passes does not block other clients", "[live]"
     uint32_t key = link.reply.key;
     std::memset(link.bytes, 0x11, 4096);
     REQUIRE(link.run(link.op(RPMI_OP_WRITE, key, bytes - 4096, 4096)) == 0);
-    // To ask for the counters takes the lock that a pass holds: had the COPY one pass, nothing
-    // could be seen between none of its bytes and all.
+    // Reading the counters takes the lock that a pass of the engine holds: if the COPY were one
+    // pass, the test would see none or all of its bytes.
     rpm_server *asked = server.get();
     std::thread watcher([&] {
         struct rpm_server_stats stats = rpm_server_stats_init();
@@ -246,7 +246,7 @@ TEST_CASE("method: a COPY of many passes does not block other clients", "[live]"
                 seen.insert(stats.bytes);
     });
     rpmi_op op = link.op(RPMI_OP_COPY, key, 0, bytes);
-    op.body_bytes = 4096; // one message, and zeros behind what is in it
+    op.body_bytes = 4096; // one message, padded with zeros
     int err = link.run(op);
     over = true;
     watcher.join();
@@ -262,7 +262,7 @@ TEST_CASE("method: a COPY of many passes does not block other clients", "[live]"
     }
 }
 
-// A word of its own, with nothing behind it that is reported in its place.
+// A word with no write behind it, whose completion would be reported instead.
 TEST_CASE("method: an aligned word is an ATOMIC WRITE, anything else a WRITE", "[live]")
 {
     Server server;
@@ -292,7 +292,7 @@ TEST_CASE("method: an aligned word is an ATOMIC WRITE, anything else a WRITE", "
             REQUIRE(rpm_region_write(region, offset, bytes, len) == 0);
             Opcodes after(conn);
             bool word = len == 8 && facts.atomic_write == RPM_YES;
-            unsigned one = is_verbs() ? 1 : 0; // elsewhere there are no completions to look at
+            unsigned one = is_verbs() ? 1 : 0; // only the laboratory's completions can be inspected
             CHECK(after.count[kAtomicWrite] - before.count[kAtomicWrite] == (word ? one : 0));
             CHECK(after.count[IBV_WC_RDMA_WRITE] - before.count[IBV_WC_RDMA_WRITE] ==
                   (word ? 0 : one));
@@ -304,7 +304,7 @@ TEST_CASE("method: an aligned word is an ATOMIC WRITE, anything else a WRITE", "
     rpm_conn_close(&conn);
 }
 
-// A record and behind it the word that makes it count. By FLUSH it needs no fence.
+// A record, and behind it the word that commits it. With FLUSH it needs no fence.
 TEST_CASE("method: a commit word lands after the bytes that it commits", "[live]")
 {
     NEEDS_OWN_SERVER("each case has a server of its own kind");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// stress.h: a client among many: a thread with a connection that is lost now and then, and what all
-// of them share.
+// stress.h: a client among many: a thread with a connection that is lost now and then, and the
+// state that all of them share.
 #ifndef TESTS_LIVE_STRESS_H
 #define TESTS_LIVE_STRESS_H
 
@@ -21,10 +21,10 @@ inline bool is_loss(int err)
     return err == RPM_E_LOST || err == RPM_E_TIMEDOUT;
 }
 
-// What all of them share. Catch2's own macros belong to one thread.
+// Shared by all clients. Catch2's macros may only be used by one thread.
 struct World {
     explicit World(uint64_t from) : seed(from) {}
-    // An error that is none of those that a lost connection brings.
+    // Whether @err is none of the errors of a lost connection.
     void blame(const std::string &who, const std::string &what, int err = 0)
     {
         std::lock_guard<std::mutex> guard(lock);
@@ -41,10 +41,10 @@ struct World {
     std::atomic<bool> stop{ false };
     std::atomic<uint64_t> losses{ 0 };
     std::mutex lock;
-    std::string first; // of the things wrong
+    std::string first; // how often something was wrong
 };
 
-// A connection that is dialled again whenever it is lost, and now and then when it is not.
+// A connection that reconnects whenever it is lost, and sometimes when it is not.
 class Client
 {
   public:
@@ -55,7 +55,7 @@ class Client
         rpm_conn_opts opts = live::conn_opts();
 
         opts.staging_bytes = 2 << 20;
-        opts.timeout_us = 10000000; // what a bad second delays
+        opts.timeout_us = 10000000; // a second of packet loss delays
         int err = rpm_conn_open(world.server.url().c_str(), &opts, &conn_);
         if (err != 0)
             world.blame(who_, "connect", err);
@@ -75,7 +75,7 @@ class Client
         err = open();
         while (!world_.stop || is_loss(err)) {
             if (err == 0 && below(400) == 0)
-                err = RPM_E_LOST; // as if it were
+                err = RPM_E_LOST; // treats it as lost
             if (is_loss(err) && !redial())
                 return;
             err = is_loss(err) ? reopen() : step();
@@ -100,7 +100,7 @@ class Client
     {
         return kill_suite::mix(state_) % bound;
     }
-    // An answer that no error code stands for.
+    // Counts a wrong result that has no error code.
     int wrong(const std::string &what)
     {
         world_.blame(who_, what);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many clients at once, each a thread with a connection of its own: logs that are appended to,
-// trimmed and followed, records in place, locks and atomics, while connections are dropped on
-// purpose and, in the laboratory, the cable loses packets. Every byte is judged by what its writer
-// knows.
+// stress_test.cpp: many clients at once, each a thread with a connection of its own: logs that are
+// appended to, trimmed and followed, region writes, locks and atomics, while connections are
+// dropped on purpose and, in the laboratory, the cable loses packets. Each byte that is read is
+// compared with what its writer wrote.
 //
-// LIBRPM_STRESS_SEED seeds what is done, LIBRPM_STRESS_SECONDS says for how long.
+// LIBRPM_STRESS_SEED is the seed, LIBRPM_STRESS_SECONDS the duration.
 #include "live/stress.h"
 
 #include "kill/model.h"
@@ -39,8 +39,7 @@ std::string log_name(uint64_t index)
     return "log" + std::to_string(index);
 }
 
-// Appends to a log of its own, one by one, in batches and pipelined; gives room back when it is
-// full.
+// Appends to a log of its own, singly, in batches and pipelined; trims it when it is full.
 class Appender : public Client
 {
   public:
@@ -61,7 +60,7 @@ class Appender : public Client
         rpm_log_opts opts = rpm_log_opts_init();
 
         opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
-        opts.level = RPM_VISIBLE; // the server need not prove more: no power is cut here
+        opts.level = RPM_VISIBLE; // no power cut happens in this test
         opts.capacity_bytes = kLogBytes;
         opts.inflight_max = kInflight;
         return rpm_log_open(conn_, log_name_.c_str(), &opts, &log_);
@@ -76,7 +75,7 @@ class Appender : public Client
     {
         int err = settle();
 
-        // What was still under way when time ran out and the connection with it.
+        // Appends that were outstanding when the time ended and the connection was closed.
         return is_loss(err) ? 0 : err;
     }
     void ack(uint32_t seq, uint64_t lsn)
@@ -153,15 +152,15 @@ class Appender : public Client
             model.hear({ kill_suite::kTrim, 0, last_lsn_ });
         return err != 0 ? err : rpm_log_trim(log_, last_lsn_);
     }
-    // What became of what was under way; what is not in the log is sent again.
+    // Takes the outcomes of resume, and appends absent records again.
     int reopen() override
     {
         rpm_outcome outcomes[kInflight];
         uint32_t count = 0;
-        // Never opened: the first try was lost.
+        // It was never opened: the first try failed.
         int err = log_ == nullptr ? open() : rpm_log_resume(log_, outcomes, kInflight, &count);
 
-        if (err == RPM_E_OWNED) // by the connection that we have just given up
+        if (err == RPM_E_OWNED) // by the claim of the connection that was just closed
             return RPM_E_LOST;
         for (uint32_t i = 0; err == 0 && i < count; i++)
             if (outcomes[i].present)
@@ -179,7 +178,7 @@ class Appender : public Client
     std::vector<unsigned char> room_;
 };
 
-// Follows a log: what it gets is whole and in order, with gaps only where the writer trimmed.
+// Follows a log: records are whole and in order, with gaps only where the writer trimmed.
 class Follower : public Client
 {
   public:
@@ -205,7 +204,7 @@ class Follower : public Client
         int err = rpm_log_open(conn_, log_name_.c_str(), nullptr, &log_);
         if (err == 0)
             err = rpm_reader_open(log_, nullptr, &reader_);
-        // Its writer is late, or gave back meanwhile what was to be read: step() tries again.
+        // The writer has not created the log yet, or has trimmed the record: step() tries again.
         return err == RPM_E_NOENT || err == RPM_E_TRIMMED ? 0 : err;
     }
     int reopen() override
@@ -243,7 +242,7 @@ class Follower : public Client
     uint32_t last_ = 0;
 };
 
-// Writes records of any size anywhere in a region of its own and reads them back.
+// Writes of any size anywhere in a region of its own, which it reads back.
 class Editor : public Client
 {
   public:
@@ -268,7 +267,7 @@ class Editor : public Client
         opts.bytes = kRegionBytes;
         return rpm_region_open(conn_, region_name_.c_str(), &opts, &region_);
     }
-    // The write that was lost may be there in part: once more.
+    // The lost write may be there in part: write it again.
     int reopen() override
     {
         int err = open();
@@ -308,7 +307,7 @@ class Editor : public Client
     std::vector<unsigned char> got_;
 };
 
-// Counts in words that all share: by read and write under a lock, and by an atomic beside it.
+// Increments words that all share: by read and write under a lock, and by an atomic beside it.
 class Counter : public Client
 {
   public:
@@ -320,7 +319,7 @@ class Counter : public Client
     {
         close();
     }
-    // What all have counted, under locks and by atomics.
+    // The sums of all increments, under locks and by atomics.
     int read(uint64_t *locked, uint64_t *atomic)
     {
         uint64_t words[2 * kLocks];
@@ -334,7 +333,7 @@ class Counter : public Client
         }
         return err;
     }
-    uint64_t unknown = 0; // lost on the way: there or not
+    uint64_t unknown = 0; // lost: the increment may have happened
 
   private:
     void close()
@@ -391,14 +390,14 @@ void sh(const char *command)
     CHECK(std::system(command) == 0);
 }
 
-// What the cable does to requests and to answers, changed in place.
+// Faults of the cable for requests and for answers, changed at run time.
 void cable(const char *verb, const char *requests, const char *answers)
 {
     sh((std::string("tc qdisc ") + verb + " dev lab1 root netem " + requests).c_str());
     sh((std::string("tc qdisc ") + verb + " dev lab0 root netem " + answers).c_str());
 }
 
-// Let them run; one second in three is a bad one for the cable, where that is asked for.
+// Lets the clients run; with faults requested, the cable is bad in one second of three.
 bool weather(World &world, uint64_t seconds)
 {
     bool bad = !support::is_remote() && !env("LIBRPM_STRESS_LOSS").empty();
@@ -417,7 +416,7 @@ bool weather(World &world, uint64_t seconds)
     return bad;
 }
 
-// Everything in a log, as a client finds it that opens it afterwards.
+// All records of a log, read by a client that opens it afterwards.
 void judge(World &world, uint64_t index, Model &model)
 {
     rpm_conn_opts opts = conn_opts();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Failures between two machines, and the errors that a user gets for them.
+// trouble_test.cpp: failures between two machines, and the errors that a user gets for them.
 #include "live/live.h"
 
 #include <fstream>
@@ -111,7 +111,7 @@ TEST_CASE("trouble: a file on persistent memory cannot be pinned here, with the 
     opts.domain = 0;
     CHECK(open_error(opts) == RPM_E_NOCAP);
     CHECK(said("devdax"));
-    CHECK(access(opts.pool.c_str(), F_OK) != 0); // nothing stays behind
+    CHECK(access(opts.pool.c_str(), F_OK) != 0); // no registration is left
 }
 
 TEST_CASE("trouble: a queue deeper than the device allows is refused with its limit", "[live]")
@@ -143,7 +143,7 @@ TEST_CASE("trouble: a limit of locked memory that is too low says how to raise i
     Server server;
     support::Dir dir;
 
-    // Without the right to exceed the limit.
+    // Without CAP_IPC_LOCK, which would override the limit.
     CHECK(
         sh("prlimit --memlock=65536 setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock " RPM_LOG
            " info '" +
@@ -156,7 +156,7 @@ TEST_CASE("trouble: a limit of locked memory that is too low says how to raise i
 
 TEST_CASE("trouble: a server that stops answering in the middle of a handshake", "[live]")
 {
-    // It listens, and no thread of it runs: the connection is never accepted.
+    // It listens, but none of its threads runs: the connection is never accepted.
     ServerOpts without_threads;
     without_threads.threads = ServerOpts::kNone;
     Server server(without_threads);
@@ -230,7 +230,7 @@ TEST_CASE("trouble: a client's death frees its locks and claims", "[live]")
     struct rpm_server_stats stats = rpm_server_stats_init();
     support::Dir dir;
 
-    // It holds the claim while it waits for more to append.
+    // It holds the claim while it waits for more input.
     CHECK(sh("cd " + dir / "." + " && mkfifo more && { sleep 30 > more & } && url='" +
              server.url() +
              "' && { " RPM_LOG " append \"$url\" log < more > /dev/null 2>&1 & } && "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// append_loop.cpp: N records appended (and read) through an open log, and nothing else, so that
-// what one record costs can be counted from outside. Counts the allocations itself: any after open
-// is a failure. Run by cost_test.
+// append_loop.cpp: appends (and reads) N records through an open log and does nothing else, so that
+// the cost of one record can be measured from outside. Counts allocations itself: any after open is
+// a failure. Run by cost_test.
 //
 //   append_loop URL NAME N append|batch|async|reserve|read
 #include <cstdio>
@@ -18,7 +18,7 @@ void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);
 void *__libc_memalign(size_t align, size_t bytes);
 
-// In front of the C library's own, for everything in this process.
+// Replaces the C library's functions, for everything in this process.
 void *malloc(size_t bytes)
 {
     allocations++;

@@ -33,7 +33,7 @@ TEST_CASE("stats: rounds that agree, and rounds that do not", "[unit]")
     CHECK_FALSE(bench::scatters(bench::spread_of({ 1, 1.05, 0.97, 1.02 })));
     CHECK(bench::scatters(bench::spread_of({ 1, 1.4, 0.97, 1.02 })));
     CHECK_FALSE(bench::scatters(bench::spread_of({ 100 })));
-    // A share of the mean, not a number: a small ratio may not hide it.
+    // The threshold is relative to the mean, so that a small ratio cannot hide a scatter.
     CHECK(bench::scatters(bench::spread_of({ 0.10, 0.13, 0.09 })));
     CHECK_FALSE(bench::scatters(bench::spread_of({ 10.0, 10.3, 9.9 })));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // powerloss_client.cpp: appends to one log while its server loses power again and again, and after
-// each loss compares what the log holds with all that was ever acknowledged. Usage:
+// each loss compares the log with all records that were ever acknowledged. Usage:
 //   powerloss_client URL DIR [METHOD]
 // DIR gets "acks", every acknowledgement at once (kill/payload.h's messages), and "events", a line
 // for each step, which powerloss watches. A file "stop" in DIR ends it after one more comparison.
@@ -23,7 +23,7 @@ namespace
 
 const uint32_t kInflight = 32;
 const uint64_t kSecond = 1000000000;
-const uint64_t kPatience = 120 * kSecond; // for a guest to be killed and to boot
+const uint64_t kPatience = 120 * kSecond; // time for a guest to be killed and to boot
 
 uint64_t now_ns()
 {
@@ -47,13 +47,13 @@ void nap(long ns)
     exit(kViolation);
 }
 
-// The server is unreachable, or restarted and still holds claims of earlier connections.
+// Whether the server is unreachable, or restarted and still holds claims of earlier connections.
 bool passes(int err)
 {
     return err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED || err == RPM_E_OWNED;
 }
 
-// Tries until it succeeds or the deadline passes; any other error is the library's fault.
+// Tries until it succeeds or the deadline passes; any other error is a bug of the library.
 template <typename Try> void insist(const char *what, Try attempt)
 {
     uint64_t until = now_ns() + kPatience;
@@ -69,7 +69,7 @@ template <typename Try> void insist(const char *what, Try attempt)
     }
 }
 
-// What the host sees.
+// The files that the host reads.
 class Told
 {
   public:
@@ -81,7 +81,7 @@ class Told
     {
         queued_.push_back(message);
     }
-    // All that was said at once: each write is a message to the host.
+    // Collects acknowledgements: each write to the file is a message to the host.
     void flush()
     {
         auto bytes = static_cast<ssize_t>(queued_.size() * sizeof(Message));
@@ -100,7 +100,7 @@ class Told
             fail("cannot tell the host", RPM_E_IO);
         va_end(args);
     }
-    // Looked at now and then: each look is a message to the host.
+    // Checked rarely: each check is a message to the host.
     bool stop()
     {
         if (!stopped_ && now_ns() >= look_ns_) {
@@ -143,9 +143,9 @@ struct Close {
     }
 };
 
-// One connection with the log claimed on it.
+// A connection with the log claimed on it.
 struct Grip {
-    uint32_t method; // enum rpm_method to insist on
+    uint32_t method; // enum rpm_method to demand, or the default
     std::unique_ptr<rpm_conn, Close> conn;
     std::unique_ptr<rpm_log, Close> log;
 
@@ -195,7 +195,7 @@ struct Grip {
     }
 };
 
-// One life of appending, from a comparison to the next loss.
+// The appends from one comparison to the next loss.
 class Life
 {
   public:
@@ -206,8 +206,9 @@ class Life
         tell(kReady, 0, 0);
     }
 
-    // Append until the host has enough, or the server is lost; then learn what became of what was
-    // under way. Returns the number of the first record that is not in the log, if that is known.
+    // Appends until the host stops it or the server is lost; then takes the outcomes of the
+    // outstanding appends. Returns the number of the first record that is not in the log, if it is
+    // known.
     uint32_t run()
     {
         int err = 0;
@@ -321,7 +322,7 @@ class Life
 
         return err != 0 ? err : reap();
     }
-    // Give back the older half of what we know, or all that is older than this life.
+    // Trims the older half of this life's records, or all records of earlier lives.
     int make_room()
     {
         struct rpm_log_info info = {};
@@ -337,7 +338,8 @@ class Life
         return rpm_log_trim(grip_->log.get(), lsn);
     }
 
-    // What was complete when the server was lost is acknowledged and no outcome of resume.
+    // Completions that arrived before the loss are acknowledgements; resume has no outcome for
+    // them.
     void last_acks()
     {
         rpm_completion done;
@@ -346,7 +348,7 @@ class Life
             if (done.status == 0)
                 ack(number(done.context), done.lsn);
     }
-    // False if the log cannot be resumed because it is not what it was: the comparison says more.
+    // False if the log cannot be resumed because it has changed: the comparison gives details.
     bool resume()
     {
         std::vector<rpm_outcome> outcomes(kInflight);
@@ -386,15 +388,15 @@ class Life
     Model *model_;
     Told *told_;
     uint32_t life_;
-    uint32_t next_ = 0;    // to be sent
-    uint32_t acked_ = 0;   // next to be acknowledged
-    uint32_t pending_ = 0; // below it may be in the log
+    uint32_t next_ = 0;    // number of the next record to append
+    uint32_t acked_ = 0;   // number of the next acknowledgement
+    uint32_t pending_ = 0; // records below it may be in the log
     std::deque<uint64_t> lsns_;
     std::vector<unsigned char> room_;
 };
 
-// A new claim, and all of the log against all that is known. Of @life there must not be a record
-// from @absent on: resume said so.
+// Claims the log anew and compares all of it with the acknowledged records. No record of @life from
+// @absent on may be there: resume reported them as absent.
 Verdict compare(Grip *grip, const char *url, Model *model, Told *told, uint32_t life,
                 uint32_t absent)
 {
@@ -426,7 +428,7 @@ int run(const char *url, const std::string &dir, uint32_t method)
     uint64_t bad = 0;
 
     for (uint32_t life = 0;; life++) {
-        bool last = told.stop(); // before the claim: what was lost before it, is seen
+        bool last = told.stop(); // before the claim, so that losses up to here are counted
         Verdict verdict = compare(&grip, url, &model, &told, life, absent);
 
         bad += verdict.lost + verdict.invented;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// use.cpp: an outside program in C++. Writes a record in place in a region of a modelled server and
-// reads it back; the handles close themselves.
+// use.cpp: an outside program in C++. Writes to a region of a modelled server and reads it back;
+// the handles close themselves.
 #include <cstdio>
 #include <librpm.h>
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// use_dtx.cc: an outside program over dtx. Makes a database on a server, unless it is there,
-// inserts a row, unless it is there, and reads it.
+// use_dtx.cc: an outside program over dtx. Creates a database on a server unless it exists, inserts
+// a row unless it exists, and reads it.
 #include <cstdio>
 #include <dtx/session.h>
 
