@@ -2,16 +2,16 @@
 # shellcheck shell=bash disable=SC2034 # used by scripts that source it
 # lib.sh: what the laboratory's commands share. Sourced by bash, never run.
 #
-#   offer_help "$@"     where the first argument asks for it: print the head of the command, and end
-#   skip REASON...      the laboratory cannot be had here: say so loudly, exit 77
-#   need_host           what the host must bring is there, or skip
+#   offer_help "$@"     if the first argument is --help: print the first comment of the command, and exit
+#   skip REASON...      the laboratory cannot run here: print the reason, exit 77
+#   need_host           check that the host has the programs that are needed, or skip
 #   hold NAME           wait until no other process holds NAME in the cache, then hold it to the end
 #   ready               fetch and pack what is missing; sets GUEST_KERNEL and GUEST_INITRD
-#   build_shared ...    build (see there); the build folder then stays as it is until we end
-#   boot ...            a guest, see there; it does not outlive us
-#   new_pair            sets NVDIMMS, two new ones, and PAIR: what boot needs for a guest with two devices and two NVDIMMs, new ones
-#                       each time; SHARE is then its /run/lab, to our end
-#   guest_pair ...      boot (see there) with such a pair
+#   build_shared ...    run build; the build folder then stays as it is until this process ends
+#   boot ...            run boot; the guest ends with this process
+#   new_pair            create two NVDIMMs; set NVDIMMS, PAIR (the options of boot for a guest with two devices and
+#                       these NVDIMMs) and SHARE (its /run/lab, removed when this process ends)
+#   guest_pair ...      run boot with such a pair
 #
 # CACHE is outside the tree; see README.md for what is in it. ARCH is the guest's: LIBRPM_LAB_ARCH, else x86_64.
 
