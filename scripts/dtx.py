@@ -28,8 +28,8 @@ THREADS = '1,8,16,24,32,48,64,72,96'  # of SMART's figure 10, where requests are
 SMALL = ('-w', '3', '--items', '2000', '--customers', '300')
 FEW = ('--room', '2000')
 
-# The published port keeps of TPC-C stock alone on the server, in rows of 20 bytes: what new orders
-# need besides is with the client. Of SmallBank it keeps all.
+# The published port of TPC-C keeps only the stock table on the server, in rows of 20 bytes; the clients
+# hold the other data of new orders. Its SmallBank keeps all tables on the server.
 PORT = ('--only', 'stock', '20')
 
 # name: (words of dtx-bench, transactions). The last two are as the published port had them.
@@ -43,8 +43,8 @@ TRACES = {
                    '--remote-lines', '100'], 500),
 }
 
-# YCSB on one server, as SMART's figures have it: a hash table, and a B+tree whose clients remember
-# no places of rows, or do.
+# YCSB on one server, as in SMART's figures: a hash table, and a B+tree whose clients cache no addresses of
+# rows, or do.
 YCSB = ('--keys', '100000', '--replicas', '1', '--servers', '1')
 TRACES |= {f'{index}-{core}': (['ycsb', '--workload', core, '--index', index, *YCSB], 20000)
            for index in ('hash', 'ordered') for core in 'abc'}
@@ -54,21 +54,21 @@ TRACES |= {f'walked-{core}': (['ycsb', '--workload', core, '--index', 'ordered',
                                '--techniques=-guesses'], 20000) for core in 'abc'}
 HASH = ('hash-a', 'hash-b', 'hash-c')
 
-# What SMART switches on one after another: a doorbell for each thread instead of the 12 of a
-# context, requests under way limited to 8 a thread, rests of 4096 cycles at 2.4 GHz and more.
+# The techniques of SMART, switched on one after another: a doorbell for each thread instead of the 12 of
+# a context, at most 8 outstanding requests a thread, a back-off of 4096 cycles at 2.4 GHz and more.
 SMART = ('--conflicts', '--doorbells', '12,0', '--outstanding', '0,8', '--backoff', '0,1.7')
 
-# On this machine, where it is to be quick.
+# Runs on this machine, which should be short.
 HERE = {
     'smallbank': TRACES['smallbank'][0],
     'tatp': TRACES['tatp'][0],
     'tpcc': ['tpcc', *SMALL, '--room', '50000'],
 }
 
-# Likewise, with one technique left out at a time: as it is, and with ten customers of a thousand in
-# the way of nearly all transactions.
+# Runs on this machine with one technique left out at a time: with few conflicts, and with ten customers of
+# a thousand on which nearly all transactions conflict.
 TECHNIQUES = ('all', '-throttle', '-backoff', '-depth', '-guesses', 'none')
-IN_THE_WAY = {
+CONTENDED = {
     'hot 4000 of 100000': ['smallbank'],
     'hot 10 of 1000': ['smallbank', '--accounts', '1000', '--hot', '10'],
 }
@@ -200,10 +200,10 @@ def here(options):
 
 def techniques(options):
     """Two threads of 16 coroutines over shm: rings, each with everything but one technique."""
-    names = [name for name in IN_THE_WAY for _ in TECHNIQUES]
+    names = [name for name in CONTENDED for _ in TECHNIQUES]
     rows = bench(options, 'techniques', [
         [*words, '-t', '2', '-c', '16', '--link', 'ring', f'--techniques={technique}']
-        for words in IN_THE_WAY.values() for technique in TECHNIQUES])
+        for words in CONTENDED.values() for technique in TECHNIQUES])
     return [{**row, 'customers': name} for name, row in zip(names, rows)]
 
 

@@ -6,7 +6,7 @@
 #   build_preset P       configure and build a preset of CMakePresets.json
 #   step TITLE CMD...    run a command under a heading and say how long it took
 #   study FLAG TARGETS [OPTIONS...]
-#                        become the Python program of the same name, with what it needs in place
+#                        install and build what the Python program of the same name needs, then exec it
 
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 JOBS=${JOBS:-$(nproc)}

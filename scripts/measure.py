@@ -5,13 +5,13 @@ table by folder, or JSON.
 
     scripts/measure.py                  the table
     scripts/measure.py --json           the same for a program
-    scripts/measure.py --check          exit 1 when a folder is below its assertion floor
+    scripts/measure.py --check          exit 1 if a folder is below its floor of assertions
 
-The floors are for the folders where fencing, epochs, claims, sessions and slots change hands: so many
-assertions for each function of more than SHORT lines, on average. Shorter functions compare, convert or
+A floor is the least average number of assertions for each function of more than SHORT lines. It is set for
+folders in which claims, epochs, sessions and slots change hands. Shorter functions compare, convert or
 forward, and their preconditions are asserted where they are established. A floor is the folder's present
-value, rounded down, so that code added without assertions fails. Folders that are not listed have no floor,
-such as lib/sim, whose results are compared with published values.
+value, rounded down, so that code added without assertions fails. Other folders have no floor, such as
+lib/sim, whose results are compared with published values.
 """
 
 import argparse

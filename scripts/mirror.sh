@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# mirror.sh: fetch packages of other suites and architectures and unpack, never install, them. Sourced by bash, by
-# commands that have a function skip REASON..., which ends them.
+# mirror.sh: fetch packages of other suites and architectures and unpack them, without installing them. Sourced by
+# bash, by commands with a function skip REASON..., which ends them.
 #
 #   mirror_setup DIR ARCHITECTURE SUITE...   an apt in DIR: the mirror of this machine's apt, a separate state
 #   mirror DIR COMMAND...                    an apt command with that state

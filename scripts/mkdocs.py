@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""mkdocs.py OUT VERSION DATE: the documents to install: the changelog, and the others with the links that work there.
+"""mkdocs.py OUT VERSION DATE: make the documents to install: the changelog, and the others without dead links.
 
-A link to one of them, or to anything under examples/, which is installed as well, stays; of any other link the text
-stays, which is the path in the source."""
+A link to one of these documents stays, and so does one to examples/, which is installed as well. Any other link is
+replaced by its text, which is the path in the source."""
 
 import os
 import re

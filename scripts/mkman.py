@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""mkman.py: make the manual pages. Section 3 comes from the contract blocks of the public headers,
-and from the comments of those of dtx (cxxman.py), librpm-format(5) from lib/FORMAT.md; the pages written by hand get their date, version and tables.
+"""mkman.py: make the manual pages. Section 3 comes from the contract blocks of the public headers and from
+the comments in those of dtx (cxxman.py), librpm-format(5) from lib/FORMAT.md. Pages written by hand get
+their date, version and tables.
 
     scripts/mkman.py --out build/man --date 2025-01-31 --version 0.1.0
     scripts/mkman.py --list             the pages it would make
