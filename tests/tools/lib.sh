@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# lib.sh: compare what a program says and how it ends. Sourced.
+# lib.sh: functions that compare the output and the exit status of programs. Sourced.
 set -u
 failures=0
 
-# says CODE TEXT WORD...: the command ends with CODE and its whole output, which is then in $said, has
-# TEXT in it.
+# says CODE TEXT WORD...: checks that the command exits with CODE and that its output, left in
+# $said, contains TEXT.
 says() {
     local code=$1 text=$2
     shift 2
@@ -20,7 +20,7 @@ says() {
     fi
 }
 
-# json WORD...: the command's standard output is JSON.
+# json WORD...: checks that the command's standard output is JSON.
 json() {
     "$@" 2>/dev/null | python3 -c 'import json, sys; json.load(sys.stdin)' || {
         echo "FAILED: $* is not JSON"
@@ -28,7 +28,7 @@ json() {
     }
 }
 
-# await COMMAND...: until the command succeeds. False: it did not for a minute.
+# await COMMAND...: repeats the command until it succeeds. False: it has failed for a minute.
 await() {
     local end=$((SECONDS + 60))
     until "$@" 2>/dev/null; do
@@ -37,23 +37,23 @@ await() {
     done
 }
 
-# more_lines N FILE: than N are in it.
+# more_lines N FILE: whether the file has more than N lines.
 more_lines() {
     [ "$(wc -l <"$2")" -gt "$1" ]
 }
 
-# gone PID
+# gone PID: whether the process has ended.
 gone() {
     ! kill -0 "$1"
 }
 
-# await_text FILE PATTERN: until a line of the file has it.
+# await_text FILE PATTERN: waits until a line of the file matches.
 await_text() {
     await grep -q -e "$2" "$1"
 }
 
-# await_handler PID PROGRAM SIGNAL: until the process is the program and handles the signal, of that
-# number; one that comes earlier is ignored, or ends it without a word.
+# await_handler PID PROGRAM SIGNAL: waits until the process runs PROGRAM and handles the signal with
+# this number; an earlier signal would be ignored, or end the process without a message.
 await_handler() {
     await handles "$@"
 }

@@ -1,10 +1,11 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: BSD-3-Clause
-# servers.sh: rpm-servers with pools in $dir, by name. Sourced, with $server and $dir set.
+# servers.sh: starts and kills rpm-servers with pools in $dir, by name. Sourced, with $server and
+# $dir set.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 declare -A server_pids
 
-# start_servers NAME...: serve $dir/NAME.pool, made if it is not there, at shm:$dir/NAME.
+# start_servers NAME...: serve $dir/NAME.pool, created if it does not exist, at shm:$dir/NAME.
 start_servers() {
     local name
     for name in "$@"; do

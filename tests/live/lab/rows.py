@@ -15,7 +15,7 @@ READ = 'ib_read_lat'
 
 
 def rows_of(path):
-    """The rows in a file, and why some are not there."""
+    """The rows in a file, and the reasons of missing ones."""
     try:
         text = Path(path).read_text(encoding='utf-8')
         if text.startswith('{\n'):
@@ -30,7 +30,7 @@ def rows_of(path):
 
 
 def beside_wire(row, wire):
-    """The row's append against one write and one read, and what perftest has not told for that."""
+    """The row's append against one write and one read, and the figures of perftest that are missing."""
     rows, lacking = [], []
     for write in WRITES:
         needed = [(name, row['bytes']) for name in (write, READ)]
