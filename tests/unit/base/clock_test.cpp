@@ -14,7 +14,7 @@ static uint64_t fake_clock()
     return fake_now;
 }
 
-// Puts the system's clock back whatever happens.
+// Restores the system clock at the end, also if a check fails.
 struct FakeClock {
     FakeClock()
     {

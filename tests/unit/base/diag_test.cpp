@@ -18,7 +18,7 @@ static void listen(void *context, rpm_diag_level level, const char *text)
     static_cast<Heard *>(context)->emplace_back(level, text);
 }
 
-// Standard error of a fresh process with this LIBRPM_DIAG; the threshold is read once for each.
+// Standard error of a new process with this LIBRPM_DIAG, because a process reads the variable once.
 static std::string stderr_of_child(const char *wish)
 {
     static const char *const SELF = "/proc/self/exe";
@@ -80,11 +80,11 @@ TEST_CASE("diag: LIBRPM_DIAG sets the threshold of standard error", "[unit]")
     REQUIRE(stderr_of_child("error") == "librpm: error: an error\n");
     REQUIRE(stderr_of_child("debug") == "librpm: error: an error\nlibrpm: warning: a warning\n"
                                         "librpm: notice: a notice\nlibrpm: debug: detail\n");
-    // What it does not know, it ignores.
+    // An unknown value is ignored.
     REQUIRE(stderr_of_child("loud") == "librpm: error: an error\nlibrpm: warning: a warning\n");
 }
 
-// Run by the case above only, in a process of its own; hidden by its tag otherwise.
+// Only run by the case above, in a process of its own; its tag hides it otherwise.
 TEST_CASE("diag: child", "[.child]")
 {
     rpmi_diag(RPM_DIAG_ERROR, "an error");

@@ -38,7 +38,7 @@ TEST_CASE("err: every code has a name and a sentence of its own", "[unit]")
 
 TEST_CASE("err: a code with the name of an errno has its value", "[unit]")
 {
-    // Who prints the errno of RPM_E_BUSY must not read EAGAIN, nor EBUSY for another of ours.
+    // strerror() of RPM_E_BUSY must not be that of EAGAIN, and no other code may be EBUSY.
     static const std::pair<int, int> same[] = {
         { RPM_E_INVAL, EINVAL },   { RPM_E_BUSY, EBUSY },   { RPM_E_TIMEDOUT, ETIMEDOUT },
         { RPM_E_RANGE, ERANGE },   { RPM_E_NOENT, ENOENT }, { RPM_E_NOMEM, ENOMEM },

@@ -10,7 +10,7 @@ extern "C" {
 #include <string>
 #include <thread>
 
-// A sanitizer ends the process at an impossible size unless its options say to refuse it as
+// At an impossible size a sanitizer ends the process, unless its options say to return NULL as
 // malloc() does.
 extern "C" const char *__asan_default_options()
 {
@@ -36,7 +36,7 @@ TEST_CASE("mem: memory is zeroed, aligned and counted", "[unit]")
         if (ptr[i] != 0)
             FAIL("byte " << i << " is not zero");
     REQUIRE(rpmi_mem_count() == before + 1);
-    memset(ptr, 0xff, bytes); // so that the next round meets dirty memory
+    memset(ptr, 0xff, bytes); // so that the next round gets memory with old contents
     rpmi_free(ptr);
     rpmi_free(nullptr);
 }
@@ -95,7 +95,7 @@ TEST_CASE("mem: exactly the nth allocation fails", "[unit]")
     rpmi_free(ptr);
 }
 
-// Opens like a handle does: three blocks, of which each may be missing.
+// Opens like a handle does: three blocks, and each allocation may fail.
 static int open_three(rpmi_arena *arena, void **extra)
 {
     int err = rpmi_arena_open(arena, nullptr, rpmi_arena_cost(100) + rpmi_arena_cost(1));

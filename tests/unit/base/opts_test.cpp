@@ -89,7 +89,7 @@ TEST_CASE("opts: a size that cannot be is refused", "[unit]")
 
 TEST_CASE("opts: no byte beyond the caller's size is read", "[unit]")
 {
-    // Exactly as large as it says, on the heap: a sanitizer sees a step too far.
+    // A heap block of exactly this size: a sanitizer detects a read beyond it.
     std::unique_ptr<unsigned char[]> theirs(new unsigned char[sizeof(size_t)]);
     size_t size = sizeof(size_t);
     Ours ours = { 0, 9, 9 };

@@ -50,8 +50,8 @@ TEST_CASE("rng: below stays below, and reaches every value", "[unit]")
         }
         REQUIRE(seen.size() == bound);
     }
-    // For three quarters of 2^64 the lowest third would come out every second time, were the
-    // draws that make it too likely not thrown away.
+    // For a bound of three quarters of 2^64 the lowest third would be twice as likely, if the draws
+    // that favour it were not rejected.
     int low = 0;
     for (int i = 0; i < 3000; i++)
         low += rpmi_rng_below(&rng, 3ull << 62) < (1ull << 62);

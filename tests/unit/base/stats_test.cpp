@@ -33,7 +33,7 @@ TEST_CASE("stats: any single value comes back within 1/64, never lower", "[unit]
         rpm_hist_add(hist.get(), value);
         REQUIRE(hist->min == value);
         REQUIRE(hist->max == value);
-        // Wide company on both sides, so that neither min nor max gives the answer away.
+        // Other values on both sides, so that neither minimum nor maximum is the answer.
         rpm_hist_add(hist.get(), 0);
         rpm_hist_add(hist.get(), UINT64_MAX);
         uint64_t middle = rpm_hist_percentile(hist.get(), 500);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// sum_path.h: hold one compiled path of the checksum against the common one.
+// sum_path.h: compares one compiled path of the checksum with the common one.
 #ifndef TESTS_UNIT_BASE_SUM_PATH_H
 #define TESTS_UNIT_BASE_SUM_PATH_H
 
@@ -21,7 +21,7 @@ inline void check_sum_path(uint64_t (*path)(const void *, size_t))
     for (size_t len = 1; len < 2200; len++)
         lens.push_back(len);
     for (size_t len : lens) {
-        // On the heap and exact: a path that reads too far is seen by a sanitizer.
+        // A heap block of exactly this size: a sanitizer detects a path that reads too far.
         std::unique_ptr<unsigned char[]> exact(new unsigned char[len]);
 
         for (size_t i = 0; i < len; i++)

@@ -11,8 +11,8 @@ extern "C" {
 namespace
 {
 
-// Clients that want one lock. Each try, and each release, is an atomic that the remote NIC carries
-// out in turn, one in so many nanoseconds, half a round trip after it was sent.
+// Clients that compete for one lock. Each try and each release is an atomic that the remote NIC
+// carries out in turn, one in @nic_ns, half a round trip after it was sent.
 struct World {
     struct Event {
         uint64_t at_ns;
@@ -31,7 +31,7 @@ struct World {
     std::vector<rpmi_backoff> clients;
     std::priority_queue<Event> events; // arrivals at the NIC
     bool backs_off;
-    uint64_t between_ns; // from a release to the next wish
+    uint64_t between_ns; // from a release to the next try
     uint64_t nic_free_ns = 0;
     uint64_t now_ns = 0;
     bool held = false;
@@ -75,7 +75,7 @@ struct World {
         uint64_t wait = rpmi_backoff_conflict(client, heard);
         events.push({ heard + (backs_off ? wait : 0) + WAY_NS, event.client, false });
     }
-    // Locks taken in a second of this world's time.
+    // Locks taken in a second of this model's time.
     uint64_t run(uint64_t ns)
     {
         uint64_t end = now_ns + ns;
@@ -96,7 +96,7 @@ TEST_CASE("backoff: under contention more locks are taken, with fewer tries", "[
     World eager(48, false);
     World polite(48, true);
 
-    eager.run(SECOND / 5); // past what it takes to adapt
+    eager.run(SECOND / 5); // after the time that it takes to adapt
     polite.run(SECOND / 5);
     eager.tries = polite.tries = 0;
     uint64_t eager_taken = eager.run(SECOND / 5);
@@ -128,7 +128,7 @@ TEST_CASE("backoff: the maximum grows with conflicts and comes back without", "[
         (void)rpmi_backoff_conflict(&backoff, now += unit);
     CHECK(backoff.max_ns == 1024 * unit);
     CHECK(backoff.wait_ns == 1024 * unit);
-    // A third of all fail: as it is.
+    // A third of all tries fail: the maximum stays.
     for (int i = 0; i < 100000; i++) {
         now += unit;
         if (i % 3 == 0)

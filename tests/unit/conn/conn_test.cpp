@@ -114,7 +114,7 @@ TEST_CASE("conn: every allocation may fail, and nothing leaks", "[unit]")
         if (err == 0)
             break;
         CHECK(err == RPM_E_NOMEM);
-        CHECK(server.links.empty()); // the link was taken, and closed
+        CHECK(server.links.empty()); // the link was opened, and closed again
     }
     CHECK(n == 5);
     rpm_conn_close(&conn);
@@ -131,7 +131,7 @@ TEST_CASE("conn: dialled again while no server listens, until one does", "[unit]
     conn.link->faults.refuse = 5;
     REQUIRE(rpm_conn_reconnect(conn) == 0);
     CHECK(rpm_conn_client(conn) != client);
-    REQUIRE(rpm_conn_reconnect(conn) == 0); // a healthy one is dropped and dialled anew
+    REQUIRE(rpm_conn_reconnect(conn) == 0); // a healthy connection is closed and opened anew
 
     server.stop();
     uint64_t begin = server.now_ns;
@@ -172,7 +172,7 @@ TEST_CASE("conn: a reconnect invalidates open objects and their keys", "[unit]")
     append(log, "y");
     CHECK(rpm_region_write(region, 0, "x", 1) == RPM_E_LOST);
     rpm_region_close(&region);
-    rpm_locks_close(&locks); // must not return a key that another object has now
+    rpm_locks_close(&locks); // closing must not return a key that another object has now
     append(log, "z");
     CHECK(read_all(log).size() == 3);
 }

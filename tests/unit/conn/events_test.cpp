@@ -17,14 +17,14 @@ namespace
 
 const uint64_t TIMEOUT_US = 200000;
 
-// What the link says when it is watched and armed.
+// The results of the link's watch() and arm().
 struct Says {
     int watch = 0;
     int arm = 0;
     uint64_t by_ns = UINT64_MAX;
     int epoll_fd = -1;
     uint32_t arms = 0;
-    std::function<void()> on_arm; // while it is being armed
+    std::function<void()> on_arm; // called while it is being armed
 } says;
 
 rpm_conn_opts conn_opts()
@@ -124,7 +124,7 @@ TEST_CASE("events: 1 while something is to be polled, 0 when the link is armed",
     CHECK(rpm_conn_arm(watched.conn) == 0);
     watched.carry_out(1);
     CHECK(rpm_conn_arm(watched.conn) == 1);
-    CHECK(says.arms == 2); // no use in arming it
+    CHECK(says.arms == 2); // nothing to arm for
     CHECK(rpm_conn_arm(watched.conn) == 1);
     CHECK(rpm_log_poll(watched.log, &done, 1) == 1);
     CHECK(rpm_conn_arm(watched.conn) == 0);
@@ -214,7 +214,7 @@ TEST_CASE("events: silence ends at the deadline, which is counted anew after eac
     began = rpmi_clock_ns();
     int there = 0;
     while (there == 0) {
-        REQUIRE(watched.readable(30000)); // early perhaps: then it is set anew
+        REQUIRE(watched.readable(30000)); // perhaps early: then the timer is set anew
         there = rpm_conn_arm(watched.conn);
     }
     CHECK(there == 1);
@@ -238,7 +238,7 @@ TEST_CASE("events: with nothing under way there is no deadline", "[unit]")
     (void)watched.readable(2 * TIMEOUT_US / 1000); // of a timer that was set before
     CHECK(rpm_conn_arm(watched.conn) == 0);
     CHECK_FALSE(watched.readable(2 * TIMEOUT_US / 1000));
-    // And what is posted now has all its time.
+    // An operation that is posted now has the whole time.
     REQUIRE(append_async(watched.log, "b", 2) == 0);
     CHECK(rpm_conn_arm(watched.conn) == 0);
 }
@@ -261,7 +261,7 @@ TEST_CASE("events: a reconnect begins anew with the same descriptor", "[unit]")
     REQUIRE(rpm_log_resume(watched.log, &outcome, 1, &count) == 0);
     watched.conn.link->manual = true;
     REQUIRE(append_async(watched.log, "b", 2) == 0);
-    CHECK(rpm_conn_arm(watched.conn) == 0); // not late: it was posted now
+    CHECK(rpm_conn_arm(watched.conn) == 0); // not late: it was posted only now
 }
 
 TEST_CASE("events: the link's own time is kept", "[unit]")

@@ -66,7 +66,7 @@ TEST_CASE("objects: a new log in an old one's place has none of its records", "[
     REQUIRE(rpm_conn_remove(conn, "a") == 0);
     Log log(conn, "b", WRITER, 8192);
     CHECK(read_all(log).empty());
-    CHECK(info(log).epoch == 1); // the very epoch and LSNs of the old ones
+    CHECK(info(log).epoch == 1); // the same epoch and LSNs as the old ones
     append(log, "new");
     CHECK(read_all(log).size() == 1);
     log.close();

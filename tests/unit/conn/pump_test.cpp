@@ -93,13 +93,13 @@ TEST_CASE("pump: credits run out and come back, and a run without completions ge
     while (pumped.post(pumped.one, posted + 1, 1, 0) == 0)
         REQUIRE(++posted < 200);
     CHECK(posted == 98);
-    CHECK(pumped.conn.conn->due_count == 1); // the nudge
+    CHECK(pumped.conn.conn->due_count == 1); // the request that rpmi_conn_pump() adds for its completion
     CHECK(pumped.post(pumped.two, 1) == RPM_E_BUSY);
     CHECK(pumped.conn.conn->due_count == 1);
     for (int i = 0; i < 200; i++)
         CHECK(rpmi_conn_pump(pumped.conn) == 0);
     CHECK(pumped.conn.conn->credit.used == 0);
-    CHECK(pumped.one.heard.empty()); // its owner posted nothing
+    CHECK(pumped.one.heard.empty()); // its owner has posted nothing
     CHECK(pumped.post(pumped.two, 1) == 0);
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("pump: a throttle holds back while a completion is to come, and only t
     pumped.conn.link->hold = 1;
     CHECK(rpmi_conn_pump(pumped.conn) == 0);
     CHECK(pumped.one.heard == Heard{ { 1, 0 } });
-    // Larger than the limit: alone, when nothing else is to come.
+    // A post above the limit goes alone, when nothing else is outstanding.
     CHECK(pumped.post(pumped.two, 1, 2) == 0);
     CHECK(pumped.post(pumped.one, 2, RPMI_BATCH_OPS_MAX) == RPM_E_BUSY);
     while (pumped.conn.link->step())
@@ -148,7 +148,7 @@ TEST_CASE("pump: a throttle holds back while a completion is to come, and only t
     pumped.conn.link->hold = 1;
     CHECK(rpmi_conn_pump(pumped.conn) == 0);
     CHECK(pumped.one.heard.back() == std::make_pair(uint64_t(2), 0));
-    // The link must not defer requests without completions: no completion would follow them.
+    // The link must not hold requests without completions back: no completion would follow them.
     for (uint64_t seq = 3; seq < 60; seq++)
         REQUIRE(pumped.post(pumped.one, seq, 1, 0) == 0);
     CHECK(pumped.post(pumped.one, 60) == 0);
@@ -445,7 +445,7 @@ namespace
 
 // An owner that holds one operation back until it is released.
 struct Holder {
-    Owner owner; // first
+    Owner owner; // first member: the callbacks get a pointer to it
     Pumped *pumped = nullptr;
     std::vector<bool> blocked; // of each call
     bool ready = true;

@@ -6,7 +6,7 @@ using namespace loop;
 namespace
 {
 
-// A key on a region of @bytes, by hand.
+// A key on a region of @bytes, by a call without the region layer.
 uint32_t region_key(rpm_conn *conn, uint64_t bytes)
 {
     rpmi_call call = {};
@@ -43,7 +43,7 @@ TEST_CASE("sync: reads of any length, through the bounce buffer where need be", 
     }
     int err = rpmi_conn_read(conn, key, 1, &into[0], 1u << 20);
     CHECK(err != 0);
-    CHECK((err == RPM_E_RANGE || err == RPM_E_LOST)); // a queue pair breaks on it
+    CHECK((err == RPM_E_RANGE || err == RPM_E_LOST)); // a failed op breaks the link
 }
 
 TEST_CASE("sync: persist makes ranges durable that another client wrote", "[unit]")

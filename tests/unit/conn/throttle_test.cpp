@@ -12,12 +12,12 @@ extern "C" {
 namespace
 {
 
-// A NIC that completes operations in order, each a round trip after it was posted at the earliest,
-// and no faster than a rate that depends on how many it holds.
+// A NIC that completes operations in order, each at least a round trip after it was posted, at a
+// rate that depends on the number that it holds.
 struct Nic {
     uint64_t now_ns = 1000;
     uint64_t round_trip_ns = 2000;
-    uint64_t free_ns = 0; // when it can take up the next
+    uint64_t free_ns = 0; // when it can begin the next one
     std::function<uint64_t(size_t)> service_ns;
     std::deque<uint64_t> ends;
 
@@ -26,7 +26,7 @@ struct Nic {
         free_ns = std::max(free_ns, now_ns) + service_ns(ends.size() + 1);
         ends.push_back(std::max(free_ns, now_ns + round_trip_ns));
     }
-    // Until one ended.
+    // Advances to the completion of one operation.
     void wait()
     {
         now_ns = std::max(now_ns, ends.front());
@@ -35,7 +35,7 @@ struct Nic {
     }
 };
 
-// A caller that always has more to do, up to so many outstanding.
+// A caller that always has more operations, with at most so many outstanding.
 struct Caller {
     rpmi_throttle throttle;
     uint32_t want;
@@ -61,7 +61,7 @@ struct Caller {
         done = throttle.posted - nic.ends.size();
         rpmi_throttle_done(&throttle, static_cast<uint32_t>(nic.ends.size()), nic.now_ns);
     }
-    // Operations per second of @ns.
+    // Operations per second, counted for @ns.
     double run(Nic &nic, uint64_t ns)
     {
         uint64_t end = nic.now_ns + ns;
@@ -72,7 +72,7 @@ struct Caller {
             turn(nic);
         return static_cast<double>(done - before) * 1e9 / static_cast<double>(nic.now_ns - begin);
     }
-    // To the next trial, and past it. What is kept is kept for one more epoch.
+    // Runs to the next trial and past it. A limit that a trial keeps holds for one more epoch.
     void again(Nic &nic)
     {
         REQUIRE(throttle.epochs_left > 0);
@@ -81,7 +81,7 @@ struct Caller {
             turn(nic);
         settle(nic);
     }
-    // Past the trial under way.
+    // Runs to the end of the present trial.
     void settle(Nic &nic)
     {
         while (throttle.epochs_left == 0)
@@ -91,8 +91,8 @@ struct Caller {
 
 constexpr uint64_t SECOND = 1000000000;
 
-// One in 50 ns up to @room operations, a third of that beyond; and so far away that it takes that
-// many to keep it busy.
+// A NIC that takes 50 ns for an operation up to @room outstanding ones, and a third of that rate
+// beyond; its round trip is so long that this many keep it busy.
 void falls_beyond(Nic &nic, size_t room)
 {
     nic.round_trip_ns = room * 50;
@@ -131,7 +131,7 @@ TEST_CASE("throttle: a NIC that does not mind has no limit", "[unit]")
     nic.service_ns = [](size_t) -> uint64_t { return 50; };
     caller.settle(nic);
     CHECK(caller.throttle.limit == 256);
-    // Nor one that loses less than a twentieth.
+    // A loss of less than a twentieth is no reason for a limit either.
     Nic slight;
     Caller other(256, 256);
     slight.round_trip_ns = 6400;
@@ -154,7 +154,7 @@ TEST_CASE("throttle: a load that nothing held back is not tried on", "[unit]")
     falls_beyond(nic, 40);
     caller.settle(nic);
     CHECK(caller.throttle.limit == 256);
-    CHECK(caller.throttle.changes == 2); // down for the trial, and up again
+    CHECK(caller.throttle.changes == 2); // lowered for the trial, and raised again
     CHECK(caller.throttle.held == 0);
     CHECK(nic.now_ns < 10000000); // one epoch
 }
@@ -247,7 +247,7 @@ TEST_CASE("throttle: a new link is tried anew, and counters go on", "[unit]")
     CHECK(caller.throttle.changes == changes + 1);
     CHECK(caller.throttle.held == held);
     CHECK(caller.throttle.round_trip_ns == 0);
-    caller.throttle.posted -= nic.ends.size(); // they are lost
+    caller.throttle.posted -= nic.ends.size(); // the completions of the old link are lost
     nic.ends.clear();
     caller.settle(nic);
     CHECK(caller.throttle.limit == 32);

@@ -50,7 +50,7 @@ TEST_CASE("admit: space is reused only once the trim that freed it is durable", 
     server.pool.fail_persist_at = 1;
     CHECK(rpm_log_trim(other, 640) == RPM_E_IO);
     CHECK(info(other).head_lsn == 640);
-    CHECK(rpm_log_trim(log, 0) == 0); // looks at the head too
+    CHECK(rpm_log_trim(log, 0) == 0); // reads the head too
     server.pool.fail_persist_at = 1;
     CHECK(rpm_log_append(log, "new", 3, nullptr) == RPM_E_IO);
     server.pool.fail_persist_at = 1;
@@ -93,13 +93,13 @@ TEST_CASE("admit: torn head slots are read again, three that stay torn are corru
         server.pool.bytes[HEADER + (at ^ 512)] ^= 0x5a;
         CHECK(rpmi_log_head(raw) == (in_slot ? RPM_E_CORRUPT : 0));
         CHECK(rpm_log_trim(log, 128) == (in_slot ? RPM_E_CORRUPT : 0));
-        // Not by assignment: ASan's memmove() goes byte by byte.
+        // Not by assignment: ASan's memmove() copies byte by byte.
         std::memcpy(server.pool.bytes.data(), saved.data(), saved.size());
     }
     CHECK(append(log, "y") == 256);
 }
 
-// In all slots: as two heads that follow each other.
+// In all slots: like two consecutive heads.
 static void put_everywhere(Server &server, rpmi_head head)
 {
     for (uint32_t slot = 0; slot < RPMI_HEAD_SLOTS; slot++) {

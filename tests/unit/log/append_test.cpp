@@ -25,7 +25,7 @@ TEST_CASE("append: what was appended is read back, at every method", "[unit]")
     CHECK(read_all(log) == wrote);
     CHECK(info(log).method == kind.method);
 
-    // It is durable too: a power cut takes nothing.
+    // They are durable: a power cut loses none.
     log.close();
     server.power_cut();
     REQUIRE(server.start() == 0);
@@ -296,10 +296,10 @@ TEST_CASE("append: staging memory of odd size takes the largest record", "[unit]
 
     opts.flags = WRITER;
     opts.capacity_bytes = 512 << 10;
-    opts.staging_bytes = (64 << 10) + 64; // its half is no multiple of 64
+    opts.staging_bytes = (64 << 10) + 64; // half of it is no multiple of 64
     REQUIRE(log.open(conn, "a", opts) == 0);
     std::string data = payload(1, rpm_log_record_max(log));
-    CHECK(data.size() == (32 << 10) - 256 - 24); // a frame of whole XPLines, and room before it
+    CHECK(data.size() == (32 << 10) - 256 - 24); // a frame of whole media lines, and room before it
     for (int i = 0; i < 5; i++)
         append(log, data);
     void *room;
@@ -309,7 +309,7 @@ TEST_CASE("append: staging memory of odd size takes the largest record", "[unit]
 
 TEST_CASE("append: staging memory is not read after it was reused", "[unit]")
 {
-    // Payloads are read when the server carries the op out: all must arrive whole.
+    // The link reads payloads when the server carries the op out: all must arrive whole.
     EACH_KIND(kind);
     rpm_log_opts opts = rpm_log_opts_init();
     Server server;
@@ -368,7 +368,7 @@ TEST_CASE("append: an append after a takeover is fenced, and readers see no chan
     uint32_t count = 0;
     REQUIRE(rpm_conn_reconnect(old_conn) == 0);
     REQUIRE(rpm_log_settle(old_log, outcomes, 256, &count) == 0);
-    CHECK(count == 2);               // of the blocking ones
-    CHECK(read_all(old_log) == all); // fenced, and a reader still
+    CHECK(count == 2);               // the completion of blocking appends
+    CHECK(read_all(old_log) == all); // fenced, and still readable
     CHECK(info(old_log).tail_lsn == 128);
 }

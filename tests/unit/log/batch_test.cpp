@@ -72,7 +72,7 @@ TEST_CASE("batch: a batch may exceed the queue, a post and the staging memory", 
     REQUIRE(all.size() == 256);
     for (size_t i = 0; i < 256; i++)
         REQUIRE(all[i].data == batch.data[i]);
-    CHECK(batch.append(log) == 0); // and once more, round the ring's middle
+    CHECK(batch.append(log) == 0); // once more, around the end of the ring
     CHECK(batch.append(log) == RPM_E_FULL);
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("batch: a batch that does not fit leaves no record", "[unit]")
     for (rpm_slice &slice : huge.slices)
         slice = { big.data(), big.size() };
     CHECK(huge.append(log) == RPM_E_FULL);
-    CHECK(conn.link->ops <= ops + 2); // a look at the head, no write
+    CHECK(conn.link->ops <= ops + 2); // a READ of the head, and no write
     CHECK(read_all(log).size() == 3);
     many.slices.resize(61);
     CHECK(many.append(log) == 0);
@@ -138,7 +138,7 @@ TEST_CASE("batch: asynchronous appends beside a batch keep their completions", "
     REQUIRE(append_async(log, "one", 1, RPM_MORE) == 0);
     REQUIRE(append_async(log, "two", 2) == 0);
     REQUIRE(batch.append(log) == 0);
-    CHECK(batch.append(log) == RPM_E_BUSY); // the two are still to be polled
+    CHECK(batch.append(log) == RPM_E_BUSY); // the two asynchronous ones are still to be polled
     auto done = reap(log, 2, 1);
     REQUIRE(done.size() == 2);
     CHECK(done[0].context == reinterpret_cast<void *>(1));

@@ -26,7 +26,7 @@ rpmi_frame frame(uint64_t lsn, uint32_t epoch, uint32_t len = 40, uint32_t flags
     return one;
 }
 
-// @n records of a line each.
+// Appends @n records of one line each.
 void run(std::vector<rpmi_frame> &ring, uint64_t lsn, uint32_t epoch, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
@@ -55,7 +55,7 @@ struct Found {
         known.head.epoch = epoch;
         known.trim_lsn = trim;
     }
-    // The chain that begins there.
+    // The chain that begins at @lsn.
     const rpmi_chain &at(uint64_t lsn) const
     {
         for (uint32_t i = 0; i < chains->count; i++)
@@ -121,8 +121,8 @@ TEST_CASE("chain: an older writer's record behind a newer one's is not the log's
 
 TEST_CASE("chain: bytes of an earlier lap that a later frame skips are ignored", "[unit]")
 {
-    // A pad frame of 4 lines at 4096 + 64, and old records beneath it; and a media line that ends
-    // within its first line.
+    // A pad frame of 4 lines at 4096 + 64, with old records beneath it; and a media line whose
+    // frame ends within its first line.
     std::vector<rpmi_frame> ring;
 
     run(ring, 4096, 2, 1);
@@ -146,7 +146,7 @@ TEST_CASE("chain: a later record inside the bytes that an earlier frame skips co
     Found found(ring);
     CHECK(found.at(4096 + 64).records == 3);
     CHECK(found.choose().walk_lsn == 4096 + 64);
-    // And what the first skips beyond them is of no later lap than they are.
+    // The bytes that the first frame skips behind them are of no later lap.
     CHECK(found.fate(0, 4096 + 64, 4096 + 256, 2) == RPMI_FATE_LOST);
 }
 
@@ -156,20 +156,21 @@ TEST_CASE("chain: a valid slot says where the log begins; without one the newest
     std::vector<rpmi_frame> ring;
 
     run(ring, 0, 1, 10);
-    run(ring, 704, 1, 5); // one between them is damaged
+    run(ring, 704, 1, 5); // one record between them is damaged
     Found found(ring);
     CHECK(found.choose().walk_lsn == 0); // more records
     found.head(64, 0, 1);
     CHECK(found.choose().walk_lsn == 64);
     CHECK(found.fate(0, 64, 640, 1) == RPMI_FATE_KEPT);
     CHECK(found.fate(704, 64, 640, 1) == RPMI_FATE_LOST);
-    found.head(640, 0, 1); // the damaged one is the first
+    found.head(640, 0, 1); // the damaged record is the first one
     CHECK(found.choose().walk_lsn == 640);
     found.known.lacks_start = true;
     CHECK(found.choose().walk_lsn == 704);
     CHECK(found.choose().least_lsn == 704);
     CHECK(found.fate(0, 704, 1024, 1) == RPMI_FATE_TRIMMED);
-    // A newer writer's few go before an older one's many, and the caller's word before that.
+    // A newer writer's few records come before an older one's many, and the caller's choice comes
+    // first.
     run(ring, 1088, 2, 1);
     Found newer(ring);
     CHECK(newer.choose().walk_lsn == 1088);
@@ -214,7 +215,7 @@ TEST_CASE("chain: records behind a writer's seal never count", "[unit]")
 
     run(ring, 640, 3, 4);
     Found found(ring);
-    found.head(640, 640, 4); // it wrote nothing itself
+    found.head(640, 640, 4); // the writer appended nothing
     found.known.lacks_start = true;
     CHECK(found.choose().walk_lsn == 640);
     CHECK(found.fate(640, 640, 640, 0) == RPMI_FATE_GIVEN_UP);
@@ -230,7 +231,7 @@ TEST_CASE("chain: records behind a writer's seal never count", "[unit]")
 namespace
 {
 
-// A ring of 1 MiB with a log and, behind it, every second record of a burst that was torn.
+// A ring of 1 MiB with a log and, behind it, every second record of a torn burst.
 struct Torn {
     std::unique_ptr<rpmi_chains> chains = std::make_unique<rpmi_chains>();
     std::vector<rpmi_frame> ring;
@@ -249,7 +250,7 @@ struct Torn {
         known.head.epoch = epoch;
         known.trim_lsn = trim;
     }
-    // How many records the chain that begins at @lsn has; 0: there is none.
+    // The number of records of the chain that begins at @lsn; 0: none.
     uint64_t records_at(uint64_t lsn)
     {
         rpmi_chains_begin(chains.get(), 1 << 20, &known);
@@ -280,7 +281,7 @@ TEST_CASE("chain: of too many chains, those that cannot belong to the log are dr
     }
     SECTION("a newer writer came, and what was torn is given up")
     {
-        unsigned damaged = GENERATE(0u, 1u); // of the log's first records
+        unsigned damaged = GENERATE(0u, 1u); // the LSN of the log's first records
 
         run(torn.ring, 64 * damaged, 1, 5 - damaged);
         run(torn.ring, 320, 2, 3);

@@ -100,13 +100,13 @@ TEST_CASE("complete: appends outstanding when the link is lost complete once, as
     conn.link->manual = true;
     for (uintptr_t i = 1; i <= 5; i++)
         REQUIRE(append_async(log, "abc", i) == 0);
-    conn.link->step(), conn.link->step(); // the first is through
+    conn.link->step(), conn.link->step(); // the first one has completed
     conn.link->hold = 1;
     auto done = reap(log, 1, 5);
     REQUIRE(done.size() == 1);
     CHECK(done[0].status == 0);
     conn.link->drop();
-    done = reap(log, 2, 5); // two of the four
+    done = reap(log, 2, 5); // two of four
     done = reap(log, 0, 0);
     auto rest = reap(log, 10, 5);
     CHECK(rest.size() <= 4);
@@ -141,7 +141,7 @@ TEST_CASE("complete: unknown completions not yet polled are outcomes only; good 
     conn.link->step(), conn.link->step();
     conn.link->hold = 1;
     rpm_completion none;
-    CHECK(rpm_log_poll(log, &none, 0) == 0); // takes note, hands out nothing
+    CHECK(rpm_log_poll(log, &none, 0) == 0); // records the loss, and returns no completion
     conn.link->manual = false;
     conn.link->drop();
     REQUIRE(rpm_conn_reconnect(conn) == 0);

@@ -10,7 +10,7 @@ using namespace loop;
 namespace
 {
 
-// One of two worlds that are to end alike.
+// One of two connections, of which only one uses the fast path, and which must give equal results.
 struct World {
     Server server{ 4u << 20 };
     Conn conn;
@@ -23,7 +23,7 @@ struct World {
     }
 };
 
-// Append singly or as a batch, whatever goes in; the LSNs and how it ended.
+// Appends singly or as a batch, at random; returns the LSNs and the error.
 std::vector<uint64_t> put(World &world, const std::vector<std::string> &payloads)
 {
     std::vector<rpm_slice> slices;
@@ -47,7 +47,7 @@ size_t random_length(rpmi_rng *rng)
     case 0:
         return 1 + rpmi_rng_below(rng, 60000);
     case 1:
-        return 8192 - 64 + rpmi_rng_below(rng, 128); // where pieces begin
+        return 8192 - 64 + rpmi_rng_below(rng, 128); // offsets at which pieces begin
     default:
         return 1 + rpmi_rng_below(rng, 600);
     }
@@ -87,7 +87,7 @@ TEST_CASE("fast path: the remote memory is the same as the general path leaves i
     }
     CHECK(laps > 10);
     CHECK(full > 10);
-    CHECK(fast.conn.link->ops < plain.conn.link->ops / 2); // it was used all along
+    CHECK(fast.conn.link->ops < plain.conn.link->ops / 2); // the fast path was used for all of it
 }
 
 TEST_CASE("fast path: it is left alone while anything else is under way", "[unit]")

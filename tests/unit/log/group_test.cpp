@@ -10,7 +10,7 @@ using namespace loop;
 namespace
 {
 
-// The ops that one append turned into.
+// The ops that one append has become.
 std::vector<rpmi_op> ops_of_append(const Setup &setup, uint32_t method, const char *hints,
                                    size_t len, uint64_t before = 0)
 {
@@ -55,7 +55,7 @@ TEST_CASE("group: each method turns one record into its ops", "[unit]")
             CHECK(ops[i].kind == row.kinds[i]);
         CHECK(ops[0].len == 128);
         CHECK(ops[0].offset == 4096);
-        // Header, payload and zeros lie in one piece; what copies at the server needs no zeros.
+        // Header, payload and zeros are one piece; where the server copies, no zeros are sent.
         CHECK(ops[0].head_bytes == 0);
         CHECK(ops[0].body_bytes == (row.method == RPM_METHOD_COPY ? 124 : 128));
         CHECK((ops.back().flags & RPMI_OP_SIGNALED) != 0);
@@ -131,7 +131,7 @@ TEST_CASE("group: without H9 the seal waits for the write", "[unit]")
     auto ops = ops_of_append(queued(), RPM_METHOD_READ, "-H9", 100);
 
     REQUIRE(ops.size() == 2);
-    CHECK((ops[0].flags & RPMI_OP_SIGNALED) != 0); // its completion is what is waited for
+    CHECK((ops[0].flags & RPMI_OP_SIGNALED) != 0); // the log waits for its completion
 }
 
 TEST_CASE("group: a record at the end of the ring is led by a pad frame, and both are sealed",
@@ -139,7 +139,7 @@ TEST_CASE("group: a record at the end of the ring is led by a pad frame, and bot
 {
     auto ops = ops_of_append(queued(), RPM_METHOD_MESSAGE, "all", 200, 62);
 
-    REQUIRE(ops.size() == 4); // pad, record, and a seal of each piece
+    REQUIRE(ops.size() == 4); // pad, record, and a seal for each piece
     CHECK(ops[0].offset == 4096 + 62 * 64);
     CHECK(ops[0].len == 64);
     CHECK(ops[1].offset == 4096);
@@ -210,7 +210,7 @@ TEST_CASE("group: hints off or on, the log reads the same", "[unit]")
 
 TEST_CASE("group: an undone reservation leaves no trace", "[unit]")
 {
-    // No credit is left, so nothing can be posted: tail and staging must be as before.
+    // Without a credit nothing can be posted: tail and staging memory must be unchanged.
     rpm_conn_opts conn_opts = with_method(RPM_METHOD_READ);
     Server server;
     Conn conn(server, queued(), &conn_opts);
@@ -235,7 +235,7 @@ TEST_CASE("group: an undone reservation leaves no trace", "[unit]")
 namespace
 {
 
-// A log on a link whose operations are carried out by step() only.
+// A log on a link whose operations are only carried out by step().
 struct Slow {
     Server server;
     Conn conn;
@@ -268,7 +268,7 @@ struct Slow {
         for (uintptr_t i = first; i < first + n; i++)
             REQUIRE(append_async(log, payload(i, len), i) == 0);
     }
-    // Carry out all that is posted, let its completions be seen, poll once. The contexts.
+    // Carries out all posted ops, releases their completions, polls once. Returns the contexts.
     std::vector<uintptr_t> turn(uint32_t room = 16)
     {
         std::vector<uintptr_t> all;
@@ -334,11 +334,11 @@ TEST_CASE("group: appends behind a flush under way share the next one", "[unit]"
     Slow slow(kind);
 
     slow.append(1, 1);
-    CHECK(slow.posted() == 1 + seals(kind)); // at once, with a flush of its own
+    CHECK(slow.posted() == 1 + seals(kind)); // posted at once, with a flush of its own
     slow.append(2, 8);
     CHECK(slow.posted() == 1 + seals(kind));
     CHECK(slow.raw->waiting == 8);
-    CHECK(slow.poll() == 0); // nothing to hand out, so no more is to come: they go
+    CHECK(slow.poll() == 0); // no completion to return, so no more appends follow: they are posted
     CHECK(slow.posted() == 9 + 2 * seals(kind));
     CHECK(slow.raw->waiting == 0);
     CHECK(slow.turn() == range(1, 9));
@@ -353,7 +353,7 @@ TEST_CASE("group: a flush ends only what was posted before it", "[unit]")
 
     slow.append(1, 1);
     slow.append(2, 3);
-    CHECK(slow.turn() == range(1, 1)); // only the first was under way
+    CHECK(slow.turn() == range(1, 1)); // only the first was outstanding
     CHECK(slow.raw->acked_lsn == 64);
     CHECK(slow.posted() == 0); // and its caller may append more
     CHECK(slow.raw->waiting == 3);
@@ -380,7 +380,7 @@ TEST_CASE("group: records that are appended together share one flush", "[unit]")
         CHECK(slow.turn() == range(8 * turn, 8));
     }
     CHECK(slow.conn.conn->ended == before + 5);
-    // One at a time again: the first still waits for a poll, those behind it do not.
+    // Single appends again: the first one still waits for a poll, the later ones do not.
     slow.append(100, 1);
     CHECK(slow.posted() == 0);
     CHECK(slow.poll() == 0);
@@ -403,12 +403,12 @@ TEST_CASE("group: at most two flushes are under way, the second not for a few", 
     CHECK(slow.raw->waiting == 0);
     slow.append(6, 30);
     CHECK(slow.poll() == 0);
-    CHECK(slow.raw->waiting == 30); // two are under way
+    CHECK(slow.raw->waiting == 30); // two flushes are outstanding
     while (slow.conn.link->step())
         ;
     slow.conn.link->hold = 1;
     CHECK(slow.poll() == 1);
-    CHECK(slow.poll() == 0); // 30 behind 4: they go
+    CHECK(slow.poll() == 0); // 30 appends behind 4: they are posted
     CHECK(slow.raw->waiting == 0);
     CHECK(slow.turn(64) == range(2, 34));
 
@@ -416,7 +416,7 @@ TEST_CASE("group: at most two flushes are under way, the second not for a few", 
     CHECK(slow.poll() == 0);
     slow.append(66, 2);
     CHECK(slow.poll() == 0);
-    CHECK(slow.raw->waiting == 2); // 2 behind 30: they wait for these
+    CHECK(slow.raw->waiting == 2); // 2 appends behind 30: they wait for these
     CHECK(slow.turn(64) == range(36, 30));
     CHECK(slow.poll() == 0);
     CHECK(slow.turn(64) == range(66, 2));
@@ -449,7 +449,7 @@ TEST_CASE("group: blocking calls post the waiting appends too", "[unit]")
         CHECK(slow.raw->completed == slow.raw->submitted);
         CHECK(slow.turn() == range(1, 5));
     } else if (how == OTHER) {
-        CHECK(slow.raw->waiting == 0); // posted, so that they do not wait for that one's end
+        CHECK(slow.raw->waiting == 0); // posted, so that they do not wait for the end of that call
     }
     slow.log.close();
     Log after(slow.conn, "a", WRITER);
@@ -489,7 +489,7 @@ TEST_CASE("group: the second half of a reservation may wait too", "[unit]")
     for (uintptr_t i = 3; i < 6; i++) {
         REQUIRE(rpm_log_reserve(slow.log, 400, &room) == 0);
         memcpy(room, payload(i, 100).data(), 100);
-        CHECK(slow.poll() == 0); // posts what waits around the reservation
+        CHECK(slow.poll() == 0); // posts the waiting appends around the reservation
         REQUIRE(rpm_log_commit(slow.log, 100, 0, reinterpret_cast<void *>(i), nullptr) == 0);
     }
     REQUIRE(rpm_log_reserve(slow.log, 400, &room) == 0);

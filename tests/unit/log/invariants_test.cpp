@@ -13,7 +13,7 @@ namespace
 {
 
 struct Spoil {
-    const char *what; // in the assertion that must fail
+    const char *what; // part of the text of the assertion that must fail
     void (*how)(rpm_log *log);
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// kinds.h: every kind of link that a log can run on, by method.
+// kinds.h: links for each persistence method, on which a log must work.
 #ifndef TESTS_UNIT_LOG_KINDS_H
 #define TESTS_UNIT_LOG_KINDS_H
 

@@ -10,7 +10,7 @@ using namespace loop;
 namespace
 {
 
-// rpm_log_opts as a later version may have it.
+// rpm_log_opts as a later version may define it.
 struct NewerOpts {
     rpm_log_opts known;
     uint64_t later;
@@ -206,12 +206,12 @@ TEST_CASE("open: a level that cannot be proven is refused before anything is cre
     append(log, "x");
     CHECK(read_all(log).size() == 1);
 
-    // The connection demands a method that the link lacks; a log's own method goes before it.
+    // The connection demands a method that the link lacks; the method of a log comes first.
     rpm_conn_opts conn_opts = with_method(RPM_METHOD_COPY);
     Conn insists(server, setup, &conn_opts);
     Log other;
     CHECK(other.open(insists, "b", opts) == RPM_E_NOCAP);
-    opts.method = RPM_METHOD_READ; // the log's own comes first
+    opts.method = RPM_METHOD_READ; // the log's own method counts
     CHECK(other.open(insists, "b", opts) == 0);
 }
 
@@ -381,7 +381,7 @@ TEST_CASE("open: after a loss at any call or op, the next attempt works", "[unit
         CHECK((err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_PROTO));
         CHECK(conn.conn->owners_open == 0);
         CHECK(conn.link->staged.size() == staged);
-        CHECK(log.open(conn, "a", opts) != 0); // lost until dialled anew
+        CHECK(log.open(conn, "a", opts) != 0); // lost until it reconnects
         conn.link->faults = Faults();
         REQUIRE(rpm_conn_reconnect(conn) == 0);
         REQUIRE(log.open(conn, "a", opts) == 0);
@@ -414,13 +414,13 @@ TEST_CASE("open: many logs, until the pool, the keys or the connection are full"
     CHECK(err == RPM_E_LIMIT);
     CHECK(logs.size() == 127); // two keys each
     rpm_entry entry = rpm_entry_init();
-    CHECK(rpm_conn_entry(conn, 127, &entry) == 1); // merely created
+    CHECK(rpm_conn_entry(conn, 127, &entry) == 1); // only created
     CHECK(entry.writer == 0);
     REQUIRE(rpm_conn_remove(conn, "l127") == 0);
     for (rpm_log *one : logs)
         append(one, "x");
 
-    // A reader on each, to the last key.
+    // A reader on each of them, until the keys are used up.
     Conn readers(server, synchronous(), &conn_opts);
     std::vector<rpm_log *> open_readers;
     while ((err = rpm_log_open(readers, "l0", nullptr, &log)) == 0) {

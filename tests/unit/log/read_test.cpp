@@ -32,7 +32,7 @@ struct Reader {
         opts.level = level;
         return rpm_reader_open(log, &opts, &reader);
     }
-    // The next record's payload; "" at the tail, the error's name on an error.
+    // The payload of the next record; "" at the tail, the name of the error on an error.
     std::string next()
     {
         rpm_record record;
@@ -186,7 +186,7 @@ TEST_CASE("read: what is given out at DURABLE survives a power cut", "[unit]")
         Reader reader(read_only, 0, RPM_DURABLE);
         std::vector<std::string> got;
 
-        // Never sealed: visible at best. The reader looks in between, at the tail too.
+        // Never sealed, so visible at most. The reader reads in between, at the tail too.
         for (uint64_t i = 0; i <= k; i++) {
             REQUIRE(append_async(log, payload(i, 10), i, RPM_MORE) == 0);
             reap(log, 1, 3);
@@ -222,14 +222,14 @@ TEST_CASE("read: an overtaken reader gets RPM_E_TRIMMED, whatever bytes are at i
     for (uint64_t behind = 0; behind < 6; behind++) {
         Reader reader(log, info(log).tail_lsn);
 
-        CHECK(reader.next() == ""); // it saw the tail here
+        CHECK(reader.next() == ""); // it has read the tail here
         for (uint64_t until = info(log).tail_lsn + 12000; info(log).tail_lsn < until;) {
             if (rpm_log_append(log, std::string(len, '\0').data(), len, nullptr) == RPM_E_FULL)
                 REQUIRE(rpm_log_trim(log, info(log).tail_lsn) == 0);
         }
         REQUIRE(rpm_log_trim(log, info(log).tail_lsn) == 0);
         append(log, std::string(1 + behind * 64, 'z'));
-        // The same bytes may lie there again; a look at the head comes soon all the same.
+        // The same bytes may be there again; the reader still reads the head soon.
         std::string said;
         for (int i = 0; i < 70 && said == ""; i++)
             said = reader.next();
@@ -307,7 +307,7 @@ TEST_CASE("read: a reader at a damaged record gets an error, wherever it began",
     byte ^= 1;
     if (!was_there)
         CHECK(reader.next() == "two");
-    CHECK(reader.next() == ""); // it may be under way
+    CHECK(reader.next() == ""); // it may be outstanding
     server.now_ns += 100000000;
     CHECK(reader.next() == "RPM_E_CORRUPT");
     CHECK(reader.next() == "RPM_E_CORRUPT");
@@ -342,7 +342,7 @@ TEST_CASE("read: a new writer's records follow those of the old one", "[unit]")
     CHECK(reader.next() == "");
     append(next, "two");
     CHECK(reader.next() == "two");
-    CHECK(reader.next() == ""); // not "hidden"
+    CHECK(reader.next() == ""); // without "hidden"
     append(next, "three");
     CHECK(reader.next() == "three");
 }
@@ -364,7 +364,7 @@ TEST_CASE("read: after a resume a reader goes on, if what it had read is still t
     REQUIRE(append_async(log, "more", 3, RPM_MORE) == 0);
     reap(log, 2, 10);
     CHECK(reader.next() == "one");
-    CHECK(reader.next() == "two"); // visible; the rest lies in the reader's buffer
+    CHECK(reader.next() == "two"); // visible; the rest is in the reader's buffer
     if (survives)
         REQUIRE(rpm_log_persist(log) == 0);
     server.pool.bytes = survives ? server.pool.bytes : server.pool.kept;
@@ -382,7 +382,7 @@ TEST_CASE("read: after a resume a reader goes on, if what it had read is still t
         CHECK(reader.next() == "RPM_E_RANGE");
         append(log, "2nd");
         append(log, "3rd");
-        CHECK(reader.next() == "RPM_E_RANGE"); // though a record begins there again
+        CHECK(reader.next() == "RPM_E_RANGE"); // although a record begins there again
     } else {
         append(log, "after");
         std::string next = reader.next();
@@ -403,7 +403,7 @@ TEST_CASE("read: a reader of a read-only log is lost with the connection", "[uni
     append(log, "two");
     log.close();
     Log read_only(conn, "a", 0);
-    Log other(conn, "b", WRITER, 8192); // takes a key of its own
+    Log other(conn, "b", WRITER, 8192); // each reader takes a key of its own
     Reader reader(read_only);
     CHECK(reader.next() == "one");
     REQUIRE(rpm_conn_reconnect(conn) == 0);
@@ -482,7 +482,7 @@ TEST_CASE("read: a clock that goes backwards does not make a wait endless", "[un
     fake_asked = 0;
     rpmi_clock_replace([]() -> uint64_t {
         fake_asked++;
-        // Back and forth, and on the whole slowly on.
+        // Back and forth, and slowly forward on the whole.
         fake_now += 1000;
         return fake_asked % 3 == 0 ? fake_now - 500000000 : fake_now;
     });
@@ -498,8 +498,8 @@ TEST_CASE("read: a clock that goes backwards does not make a wait endless", "[un
 namespace
 {
 
-// Opens a reader at @from while @meanwhile happens, just before its n-th op. What opening said, or
-// what the first record did if it went well.
+// Opens a reader at @from and calls @meanwhile just before its n-th op. Returns the error of
+// opening, or else the result of the first record.
 int open_while(Conn &conn, rpm_log *log, uint64_t from, uint32_t n, std::function<void()> meanwhile)
 {
     rpm_reader_opts opts = rpm_reader_opts_init();
@@ -539,7 +539,7 @@ TEST_CASE("read: a reader opens at the tail while records are appended there", "
             append(writer, "y");
         });
         CAPTURE(n, rpm_last_error());
-        CHECK((err == 1 || (err == 0 && n > 3))); // not yet asked for, then
+        CHECK((err == 1 || (err == 0 && n > 3))); // not yet requested then
         CHECK(open_while(reading, log, 336, 0, [] {}) == RPM_E_RANGE);
         CHECK(open_while(reading, log, 512, 0, [] {}) == RPM_E_RANGE);
     }
@@ -547,7 +547,7 @@ TEST_CASE("read: a reader opens at the tail while records are appended there", "
 
 TEST_CASE("read: a reader that opens at records trimmed meanwhile gets RPM_E_TRIMMED", "[unit]")
 {
-    bool over = GENERATE(false, true); // the space is written again, by a writer of another epoch
+    bool over = GENERATE(false, true); // another writer, with another epoch, uses the space again
 
     for (uint32_t n = 1; n <= 3; n++) {
         Server server;
@@ -570,7 +570,7 @@ TEST_CASE("read: a reader that opens at records trimmed meanwhile gets RPM_E_TRI
                 append(other, payload(7, 40));
         });
         CAPTURE(n, over, rpm_last_error());
-        // Before the space is reused, the record may still be seen whole.
+        // Until the space is reused, the record may still be read whole.
         CHECK((err == RPM_E_TRIMMED || (err == 1 && !over)));
     }
 }

@@ -16,7 +16,7 @@ namespace
 constexpr uint64_t HEADER = 36864;       // of the first log in a pool
 constexpr uint64_t RING = HEADER + 4096; // of its ring
 
-// What the server says, counted.
+// Counts the warnings and errors of the server.
 struct Warnings {
     unsigned count = 0;
 
@@ -33,7 +33,7 @@ struct Warnings {
     }
 };
 
-// Of the newest head of a log.
+// The newest head of a log.
 uint64_t server_turn(const std::vector<unsigned char> &pool)
 {
     rpmi_head head = {};
@@ -51,7 +51,7 @@ TEST_CASE("recover: writers of different levels, power cuts, and nothing is call
     for (uint64_t seed : seeds(0, rounds(200))) {
         Server server;
         std::vector<std::string> wrote;
-        size_t durable = 0; // the first of them that are
+        size_t durable = 0; // those of the first writers that were durable
         rpmi_rng rng;
 
         CAPTURE(seed);
@@ -71,7 +71,7 @@ TEST_CASE("recover: writers of different levels, power cuts, and nothing is call
             for (uint64_t n = rpmi_rng_below(&rng, 5); n > 0; n--) {
                 bool wait = rpmi_rng_below(&rng, 2) == 0;
 
-                wrote.push_back(payload(rpmi_rng_next(&rng), 20 + 30 * n)); // each another
+                wrote.push_back(payload(rpmi_rng_next(&rng), 20 + 30 * n)); // each by another writer
                 if (!wait) {
                     REQUIRE(append_async(log, wrote.back(), 0, RPM_MORE) == 0);
                     continue;
@@ -81,7 +81,7 @@ TEST_CASE("recover: writers of different levels, power cuts, and nothing is call
             }
             if (rpmi_rng_below(&rng, 3) == 0)
                 continue;
-            // Any line may have left the caches before.
+            // Any line may have been evicted from the caches before.
             for (uint64_t at = RING; at < RING + 8192; at += 64)
                 if (rpmi_rng_below(&rng, 2) == 0)
                     std::memcpy(&server.pool.kept[at], &server.pool.bytes[at], 64);
@@ -111,7 +111,7 @@ TEST_CASE("recover: records behind a torn one never come back", "[unit]")
         CHECK(info(log).torn == 3);
         CHECK(info(log).stranded == 2);
         CHECK(info(log).tail_lsn == 64);
-        CHECK(append(log, "new") == 64); // right up to the old whole one
+        CHECK(append(log, "new") == 64); // up to the old, whole record
         CHECK(read_all(log).size() == 2);
     }
     Log again(conn, "a", RPM_LOG_WRITE);
@@ -139,7 +139,7 @@ TEST_CASE("recover: records found are durable before the epoch is sealed", "[uni
     reap(log, 1, 5);
     conn.link->drop();
     opts.flags = RPM_LOG_WRITE;
-    // Power fails right before the seal, and right after.
+    // Power fails just before the seal, and just after it.
     bool after = GENERATE(false, true);
     other_conn.link->faults.lose_call = 3;
     other_conn.link->faults.lose_reply = after;
@@ -150,7 +150,7 @@ TEST_CASE("recover: records found are durable before the epoch is sealed", "[uni
     REQUIRE(rpm_conn_reconnect(other_conn) == 0);
     REQUIRE(other.open(other_conn, "a", opts) == 0);
     CHECK(read_all(other).size() == 1);
-    CHECK(info(other).epoch == 3); // the epoch claimed and never used is not given out again
+    CHECK(info(other).epoch == 3); // the epoch that was claimed and never used is not granted again
 }
 
 TEST_CASE("recover: power cuts after every far-end persist of an open leave the log whole",
@@ -257,7 +257,7 @@ TEST_CASE("recover: any bit of the head slots flipped, and no record is missing 
     good = server.pool.bytes;
     Warnings warnings;
     for (uint64_t bit = 0; bit < 8 * RPMI_GUARD_OFFSET; bit += kSlow ? 3 : 1) {
-        // Between the slots nothing is read: some of it will do.
+        // Nothing between the slots is read: some bytes of it are enough.
         if (bit / 8 % RPMI_HEAD_SLOT_STRIDE >= RPMI_HEAD_BYTES && bit % 64 != 0)
             continue;
         server.pool.bytes[HEADER + bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
@@ -275,7 +275,7 @@ TEST_CASE("recover: any bit of the head slots flipped, and no record is missing 
             REQUIRE(rpm_log_trim(writer, records[1].lsn) == 0);
             REQUIRE(read_all(writer).size() == records.size());
         }
-        // The server writes a damaged copy of the newest head again, and says so.
+        // The server writes a damaged copy of the newest head again, and reports it.
         bool newest = (bit / 8 / RPMI_HEAD_SLOT_STRIDE) % 2 == server_turn(good) % 2;
         REQUIRE(warnings.count == (newest && bit / 8 % RPMI_HEAD_SLOT_STRIDE < RPMI_HEAD_BYTES));
         warnings.count = 0;

@@ -47,7 +47,7 @@ int open_error(rpm_conn *conn, uint32_t flags)
     return log.open(conn, "a", opts);
 }
 
-// Two writers' records, of which the first few are trimmed. What is in the log.
+// Appends records by two writers, and trims the first few. Returns the content of the log.
 std::vector<Record> fill(rpm_conn *conn, unsigned trimmed = 3)
 {
     std::vector<Record> all;
@@ -74,7 +74,7 @@ void damage_slots(Server &server, uint32_t slots)
             server.pool.bytes[HEADER + slot * RPMI_HEAD_SLOT_STRIDE + 16] ^= 0x20;
 }
 
-// A bit of the record that lies there.
+// Flips a bit of the record at @lsn.
 void damage_record(Server &server, uint64_t lsn)
 {
     server.pool.bytes[RING + lsn % CAPACITY + 30] ^= 1;
@@ -112,7 +112,7 @@ TEST_CASE("repair: a lost head is computed from the ring, reported, and written"
     CHECK(std::string(seen.report.why).find("3 a wrong checksum") != std::string::npos);
     CHECK(std::string(seen.report.slots[1].wrong) == "a wrong checksum");
     CHECK(seen.report.claim == 2);
-    // Nothing says what was trimmed: the first records are in the log again.
+    // Nothing is left that says what was trimmed: the first records are in the log again.
     CHECK(seen.report.chains == 1);
     CHECK(seen.report.head_lsn == 0);
     CHECK(seen.report.records == wrote.size() + 3);
@@ -120,7 +120,7 @@ TEST_CASE("repair: a lost head is computed from the ring, reported, and written"
     CHECK(seen.report.lost == 0);
     CHECK(seen.report.epoch == 3);
     CHECK(server.pool.bytes == before);
-    // The caller knows it.
+    // The caller knows the trim.
     Outcome done =
         repair(conn, RPM_REPAIR_WRITE | RPM_REPAIR_DISCARD | RPM_REPAIR_FROM, wrote.front().lsn);
     REQUIRE(done.err == 0);
@@ -132,7 +132,7 @@ TEST_CASE("repair: a lost head is computed from the ring, reported, and written"
         Log log(conn, "a", 0);
         CHECK(read_all(log) == wrote);
     }
-    // It is sound, and is left alone.
+    // The log is sound, and not changed.
     before = server.pool.bytes;
     Outcome again = repair(conn, RPM_REPAIR_WRITE);
     REQUIRE(again.err == 0);
@@ -153,7 +153,7 @@ TEST_CASE("repair: a head that is older than its records is brought up to them",
     Conn conn(server, kind.setup, &conn_opts);
     std::vector<Record> wrote;
     std::vector<unsigned char> old;
-    uint32_t slots = GENERATE(0u, 6u, 11u); // of the old head, damaged beside that
+    uint32_t slots = GENERATE(0u, 6u, 11u); // of the old head, which is damaged as well
 
     CAPTURE(slots);
     {
@@ -176,7 +176,7 @@ TEST_CASE("repair: a head that is older than its records is brought up to them",
     REQUIRE(seen.err == 0);
     CHECK(seen.report.state == RPM_REPAIR_NEEDED);
     CHECK(seen.report.why[0] != '\0');
-    CHECK(seen.report.head_lsn >= wrote[0].lsn - 64); // as the slots that are left say
+    CHECK(seen.report.head_lsn >= wrote[0].lsn - 64); // as the remaining slots say
     CHECK(seen.report.lost == 0);
     REQUIRE(repair(conn, RPM_REPAIR_WRITE).report.done == 1);
     Log log(conn, "a", RPM_LOG_WRITE);
@@ -194,10 +194,10 @@ TEST_CASE("repair: whole records are dropped only if the caller allows it", "[un
     bool slots = GENERATE(true, false); // the head says where the log begins
 
     CAPTURE(slots);
-    damage_record(server, wrote[12].lsn); // 12 in front of it, 7 behind
+    damage_record(server, wrote[12].lsn); // 12 records in front of it, 7 behind
     if (!slots)
         damage_slots(server, 15);
-    // Those behind say that it was acknowledged: the log does not end there, as after a power cut.
+    // Records behind it say that it was acknowledged: the log may not end there.
     CHECK(open_error(conn, RPM_LOG_WRITE) == RPM_E_CORRUPT);
     CHECK(std::string(rpm_last_error()).find("'rpm-log repair'") != std::string::npos);
     std::vector<unsigned char> before = server.pool.bytes;
@@ -207,7 +207,7 @@ TEST_CASE("repair: whole records are dropped only if the caller allows it", "[un
     std::string damaged = "its record at " + std::to_string(wrote[12].lsn) + " is damaged";
     CHECK((std::string(refused.report.why).find(damaged) != std::string::npos) == slots);
     CHECK(refused.text.find("RPM_REPAIR_DISCARD") != std::string::npos);
-    CHECK(refused.report.lost == 7); // fewer, of the same writer
+    CHECK(refused.report.lost == 7); // fewer records, of the same writer
     CHECK(refused.report.done == 0);
     REQUIRE(refused.report.chains_reported == 2);
     CHECK(refused.report.chain[0].records == 12);
@@ -230,7 +230,7 @@ TEST_CASE("repair: whole records are dropped only if the caller allows it", "[un
     std::vector<Record> left(wrote.begin() + (behind ? 13 : 0),
                              behind ? wrote.end() : wrote.begin() + 12);
     CHECK(read_all(log) == left);
-    // What lies behind the cut, whole or not, is not met again.
+    // Bytes behind the cut, whole records or not, are never read again.
     for (unsigned i = 0; i < 3; i++)
         left.push_back({ "behind", append(log, "behind"), info(log).epoch });
     CHECK(read_all(log) == left);
@@ -255,7 +255,7 @@ TEST_CASE("repair: records behind a writer's seal do not come back", "[unit]")
     damage_record(server, wrote[2].lsn);
     {
         Quiet quiet;
-        Log log(conn, "a", RPM_LOG_WRITE); // seals it at the third, and writes nothing
+        Log log(conn, "a", RPM_LOG_WRITE); // seals the log at the third record, and appends nothing
     }
     damage_record(server, wrote[2].lsn); // whole again
     rpm_repair_report report = repair(conn, RPM_REPAIR_FROM, 0).report;
@@ -269,7 +269,7 @@ TEST_CASE("repair: where the first record is damaged, the log begins behind it",
     Server server;
     Conn conn(server, queued());
     std::vector<Record> wrote = fill(conn);
-    uint32_t left = GENERATE(range(0u, RPMI_HEAD_SLOTS)); // says where it lay
+    uint32_t left = GENERATE(range(0u, RPMI_HEAD_SLOTS)); // the report says where it was
 
     CAPTURE(left);
     damage_slots(server, 15u & ~(1u << left));
@@ -298,7 +298,7 @@ TEST_CASE("repair: a damaged head copy is reported and repaired", "[unit]")
     CHECK(seen.report.slots[slot].wrong != nullptr);
     CHECK(seen.report.slots[slot ^ 2].wrong == nullptr);
     bool in_force = seen.report.slots[slot ^ 2].turn > seen.report.slots[slot ^ 1].turn;
-    // One of the head before is written anew by the next head, as one that a power cut tore.
+    // A slot of the previous head is written by the next head, like a slot that a power cut tore.
     CHECK(seen.report.state == (in_force ? RPM_REPAIR_SURVIVED : RPM_REPAIR_SOUND));
     CHECK(seen.report.records == wrote.size());
     CHECK(repair(conn, RPM_REPAIR_WRITE).report.done == (in_force ? 1 : 0));
@@ -318,7 +318,7 @@ TEST_CASE("repair: a living writer is fenced only if the caller asks for it", "[
 
     append(writer, "one");
     damage_slots(server, 15);
-    append(writer, "two"); // it needs no head
+    append(writer, "two"); // a repair needs no head
     Outcome refused = repair(conn, RPM_REPAIR_WRITE);
     CHECK(refused.err == RPM_E_OWNED);
     Outcome done = repair(conn, RPM_REPAIR_WRITE | RPM_REPAIR_TAKEOVER);
@@ -361,7 +361,7 @@ TEST_CASE("repair: a repair interrupted anywhere can be repeated", "[unit]")
         conn.link->faults.lose_reply = answer;
         Outcome cut = repair(conn, RPM_REPAIR_WRITE);
         if (cut.err == 0) {
-            CHECK(call > 6); // open, claim and seal at least
+            CHECK(call > 6); // at least open, claim and seal
             break;
         }
         CHECK(cut.err == RPM_E_LOST);
@@ -394,7 +394,7 @@ TEST_CASE("repair: for any bytes in header and ring, it ends and returns no inve
             bool header = rpmi_rng_below(&rng, 3) != 0;
             uint64_t at = header ? HEADER + rpmi_rng_below(&rng, HEADS + 64)
                                  : RING + rpmi_rng_below(&rng, CAPACITY);
-            // A bit, a word, or a line of something else.
+            // A bit, a word, or a line of other bytes.
             switch (rpmi_rng_below(&rng, 3)) {
             case 0:
                 server.pool.bytes[at] ^= 1u << rpmi_rng_below(&rng, 8);
@@ -426,11 +426,12 @@ TEST_CASE("repair: for any bytes in header and ring, it ends and returns no inve
 
 TEST_CASE("repair: lines that all claim to begin a long record do not hold it up", "[unit]")
 {
-    // Judged one by one they are half the ring's square in bytes, by 64: at 2 MiB, 16384 laps.
+    // Checking each of them would take half the square of the ring's bytes, by 64: 16384 laps at 2
+    // MiB.
     const uint64_t capacity = GENERATE(1u << 20, 2u << 20);
-    const uint64_t surveys = 2; // one to see, one when no writer can change it any more
-    const uint64_t laps = 16;   // of a survey, for frames that are broken; lib/log/scan.c
-    const uint64_t more = 4;    // laps: the frame with which that ends, each line, and the log
+    const uint64_t surveys = 2; // a survey to report, and one when no writer can change the ring any more
+    const uint64_t laps = 16;   // of a survey, for broken frames; see lib/log/scan.c
+    const uint64_t more = 4;    // laps: the frame that ends it, each line, and the log
     const uint64_t bound = surveys * ((laps + more) * capacity +
                                       (laps + more) * RPMI_BOUNCE_BYTES); // read ahead behind each
     Server server(16u << 20);
@@ -449,7 +450,7 @@ TEST_CASE("repair: lines that all claim to begin a long record do not hold it up
         rpmi_store64(&server.pool.bytes[RING + at + 8], rpmi_frame_word(&frame));
     }
     damage_slots(server, 15);
-    conn.link->peeks = false; // what is judged is read, and reads are counted
+    conn.link->peeks = false; // each frame is read before it is checked, and reads are counted
     uint64_t before = conn.link->stats().read_bytes;
     Outcome done = repair(conn, RPM_REPAIR_WRITE);
     CHECK(done.err == 0);

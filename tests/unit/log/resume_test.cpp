@@ -24,7 +24,7 @@ std::vector<Case> cases()
     return all;
 }
 
-// Run with the link lost at op @k; false when there was no such op.
+// Runs with the link lost at op @k; false if there was no such op.
 bool run_lost_at(const Kind &kind, const Case &what, uint64_t k)
 {
     rpm_conn_opts conn_opts = with_method(kind.method);
@@ -85,7 +85,7 @@ TEST_CASE("resume: a resume that is cut off at any call or op can be repeated", 
                 worker.settles = settles;
                 conn.link->faults.lose_op = k;
                 conn.link->faults.lose_late = k % 2 == 0;
-                // Calls only come with the resume, so this one is lost in it.
+                // Calls come with the resume, so that this one is lost in it.
                 if (where == 0)
                     conn.link->faults.lose_call = again;
                 if (where == 1) {
@@ -128,13 +128,13 @@ TEST_CASE("resume: the answer to SEAL is lost, and the next attempt still knows 
     CHECK(outcomes[0].context == reinterpret_cast<void *>(2));
     CHECK(outcomes[0].present == 1);
     CHECK(read_all(log).size() == 2);
-    CHECK(rpm_log_resume(log, outcomes, 256, &count) == RPM_E_INVAL); // nothing to resume from
+    CHECK(rpm_log_resume(log, outcomes, 256, &count) == RPM_E_INVAL); // no claim to resume
 }
 
 namespace
 {
 
-// A writer whose last record is unknown: absent or present, as the test wishes.
+// A writer whose last record has an unknown outcome: absent or present, as the test chooses.
 struct Lost {
     Server server;
     Conn conn;
@@ -182,12 +182,13 @@ TEST_CASE("resume: while another writer lives, a resume is fenced and gives the 
     CHECK(lost.outcomes[0].lsn == lost.lsn);
     CHECK(rpm_log_append(lost.log, "x", 1, nullptr) == RPM_E_FENCED);
 
-    // Read only now, but readable.
+    // It can only be read now.
     CHECK(read_all(lost.log).size() == (present ? 3 : 2));
     CHECK(info(lost.log).epoch == 2);
     CHECK(rpm_log_trim(lost.log, 64) == 0);
 
-    // A second resume reports later attempts; it claims nothing, even after the other writer left.
+    // A second resume reports later attempts; it claims nothing, even after the other writer has
+    // left.
     lost.count = 99;
     CHECK(rpm_log_resume(lost.log, lost.outcomes, 256, &lost.count) == RPM_E_FENCED);
     REQUIRE(lost.count == 1);
@@ -272,7 +273,7 @@ TEST_CASE("resume: a writer that comes and goes between the first look and the c
 
     REQUIRE(rpm_conn_reconnect(lost.conn) == 0);
     lost.conn.link->on_op = [&](const rpmi_op &op) {
-        // The head is being read: all of this happens right behind that look.
+        // The link is reading the head: all of this happens just after that READ.
         if (came || op.kind != RPMI_OP_READ || op.len < 256)
             return;
         came = true;
@@ -288,7 +289,7 @@ TEST_CASE("resume: a writer that comes and goes between the first look and the c
     CHECK(rpm_log_resume(lost.log, lost.outcomes, 256, &lost.count) == RPM_E_FENCED);
     REQUIRE(came);
     REQUIRE(lost.count == 1);
-    CHECK(lost.outcomes[0].present == -1); // it was never there: to say so would be a guess
+    CHECK(lost.outcomes[0].present == -1); // it was never there, but the writer cannot know that
     lost.conn.link->on_op = nullptr;
     REQUIRE(rpm_log_claim(lost.log, 0) == 0); // the claim that found this out was given back
 }
@@ -304,7 +305,7 @@ TEST_CASE("resume: a fenced writer does not take the log back without asking for
     uint32_t count = 99;
 
     append(log, "one");
-    // The newcomer is between its claim and its seal.
+    // The other writer is between its claim and its seal.
     other_conn.link->faults.lose_call = 3;
     other_conn.link->on_drop = [&] {
         CHECK(rpm_log_append(log, "two", 3, nullptr) == RPM_E_FENCED);
@@ -340,7 +341,7 @@ TEST_CASE("resume: what a fenced writer calls present survives a power cut", "[u
     append(log, "one");
     REQUIRE(append_async(log, "two", 2, RPM_MORE) == 0); // visible, not durable
     reap(log, 1, 10);
-    // The newcomer dies before it makes durable what it found.
+    // The other writer dies before it makes the records that it found durable.
     other_conn.link->faults.lose_kind = RPMI_OP_PERSIST;
     other_conn.link->on_drop = [&] {
         CHECK(rpm_log_append(log, "x", 1, nullptr) == RPM_E_FENCED);
@@ -380,7 +381,7 @@ TEST_CASE("resume: writes that arrive late do not come in any more", "[unit]")
         server.lingers = true;
         server.keeps_late = true;
         conn.link->faults.stall_op = k;
-        // Right before the claim they still come in; once it was answered, never.
+        // Just before the claim late writes are still accepted; after its answer, never.
         uint64_t calls = conn.link->calls;
         conn.link->on_call = [&] {
             if (before && conn.link->calls == calls + 1)
@@ -438,7 +439,7 @@ TEST_CASE("resume: errors that change nothing", "[unit]")
     CHECK(rpm_log_resume(reader, lost.outcomes, 256, &count) == RPM_E_DENIED);
     CHECK(rpm_log_resume(other, lost.outcomes, 256, &count) == RPM_E_INVAL);
     CHECK(rpm_log_resume(lost.log, &one, 0, &count) == RPM_E_INVAL);
-    CHECK(rpm_log_resume(lost.log, lost.outcomes, 256, &count) == RPM_E_LOST); // no reconnect yet
+    CHECK(rpm_log_resume(lost.log, lost.outcomes, 256, &count) == RPM_E_LOST); // before the reconnect
     CHECK(count == 5);
     CHECK(lost.resume() == 0);
     CHECK(lost.count == 1);
@@ -459,7 +460,7 @@ TEST_CASE("resume: a log that was removed and made again is not taken for the ol
     }
     CHECK(rpm_log_resume(lost.log, lost.outcomes, 256, &lost.count) == RPM_E_NOENT);
     CHECK(rpm_log_resume(lost.log, lost.outcomes, 256, &lost.count) == RPM_E_NOENT);
-    CHECK(rpm_conn_remove(lost.other_conn, "a") == 0); // no key of ours is left on it
+    CHECK(rpm_conn_remove(lost.other_conn, "a") == 0); // it holds no key of the log any more
     lost.log.close();
 }
 
@@ -476,7 +477,7 @@ TEST_CASE("resume: an acknowledged record that is missing is corruption", "[unit
     append(log, "one");
     append(log, "two");
     server.stop();
-    server.pool.bytes[36864 + 4096 + 64 + 25] ^= 1; // inside "two"
+    server.pool.bytes[36864 + 4096 + 64 + 25] ^= 1; // within the frame of "two"
     REQUIRE(server.start() == 0);
     CHECK(rpm_log_append(log, "x", 1, nullptr) == RPM_E_LOST);
     REQUIRE(rpm_conn_reconnect(conn) == 0);
@@ -506,7 +507,7 @@ TEST_CASE("resume: another writer takes over while ours looks for the tail", "[u
     conn.link->on_op = [&](const rpmi_op &op) {
         rpm_log_opts opts = rpm_log_opts_init();
 
-        // Behind OPEN and CLAIM one read is of the head, the next one is of the ring.
+        // After OPEN and CLAIM the first READ is of the head, the second one of the ring.
         if (op.kind != RPMI_OP_READ || conn.link->calls < before + 2 || ++reads != 2)
             return;
         opts.flags = RPM_LOG_WRITE | RPM_LOG_TAKEOVER;

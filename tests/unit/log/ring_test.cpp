@@ -81,7 +81,8 @@ namespace
 
 constexpr uint64_t LAP_BYTES = 4096;
 
-// A small ring, a model of it, and two readers: one that keeps up and one whose pace is the trim's.
+// A small ring, a model of it, and two readers: a fast one, and a slow one that decides what is
+// trimmed.
 struct Laps {
     Server server;
     Conn conn;
@@ -124,7 +125,7 @@ struct Laps {
         int err;
 
         while ((err = rpm_log_append(log, data.data(), data.size(), &lsn)) == RPM_E_FULL) {
-            // What the lazy one has read is trimmed, and that is all that is trimmed.
+            // Trims everything that the slow reader has read, and nothing else.
             read_one(lazy, lazy_due);
             REQUIRE(rpm_log_trim(log, record.next_lsn) == 0);
             overtaken = overtaken || (!eager_due.empty() && eager_due.front() == model.front());
@@ -139,7 +140,7 @@ struct Laps {
     {
         int found = 0;
 
-        // Where the same bytes lie as at its last look, it takes a few looks.
+        // If the same bytes are there as at its last read, it takes a few reads.
         for (int looks = 0; looks < 70 && found == 0; looks++)
             found = rpm_reader_next(eager, &record);
         REQUIRE(found == RPM_E_TRIMMED);

@@ -48,11 +48,11 @@ TEST_CASE("scan: a flipped bit anywhere in a record ends the log there, and is c
         CAPTURE(at);
         CHECK(seen.records == (filling ? 3 : 1));
         CHECK(seen.tail_lsn == (filling ? 256 : 64));
-        // One whose header says nothing is not counted; one that says the wrong thing is.
+        // A frame with a blank header is not counted; one with a wrong header is.
         CHECK(seen.torn <= 2);
         CHECK((seen.torn == 0) == filling);
         CHECK(seen.stranded == (filling ? 0 : 1));
-        // Not by assignment: ASan's memmove() goes byte by byte.
+        // Not by assignment: ASan's memmove() copies byte by byte.
         std::memcpy(server.pool.bytes.data(), saved.data(), saved.size());
     }
 }
@@ -79,7 +79,7 @@ TEST_CASE("scan: a record that was acknowledged before another was appended is n
         Log(conn, "a", RPM_LOG_WRITE, 0, level);
     saved = server.pool.bytes;
     for (uint64_t record = 0; record < 4; record++) {
-        // Below RPM_DURABLE a power cut may take what was acknowledged.
+        // Below RPM_DURABLE a power cut may lose acknowledged records.
         int wanted = level == RPM_DURABLE && (record < 3 || reopened) ? RPM_E_CORRUPT : 0;
         rpm_log_opts opts = rpm_log_opts_init();
         Log log(conn, "a", 0);
@@ -97,7 +97,7 @@ TEST_CASE("scan: a record that was acknowledged before another was appended is n
         while ((err = rpm_reader_next(reader, &got)) == 1)
             records++;
         CHECK(err == wanted);
-        CHECK(rpm_reader_next(reader, &got) == wanted); // and goes on saying so
+        CHECK(rpm_reader_next(reader, &got) == wanted); // and reports it again
         CHECK(records == record);
         rpm_reader_close(&reader);
         opts.flags = RPM_LOG_WRITE;
@@ -111,7 +111,7 @@ TEST_CASE("scan: a record that was acknowledged before another was appended is n
 TEST_CASE("scan: the proof that a record was acknowledged may be far behind it", "[unit]")
 {
     const uint64_t capacity = 16u << 20;
-    bool long_ones = GENERATE(true, false); // or shorter ones that were under way together
+    bool long_ones = GENERATE(true, false); // or shorter ones that were outstanding together
     Server server(32u << 20);
     Conn conn(server, synchronous());
     uint64_t at = 0;
@@ -134,11 +134,11 @@ TEST_CASE("scan: the proof that a record was acknowledged may be far behind it",
         tail = append(log, "behind");
     }
     REQUIRE(tail - at > 1u << 20);
-    server.pool.bytes[RING + at + 4] ^= 1; // of its LSN: where it ended is not known
+    server.pool.bytes[RING + at + 4] ^= 1; // of its LSN, because its end is unknown
     struct rpm_log_info seen = rpm_log_info_init();
     Log log(conn, "a", 0);
     CHECK(rpm_log_info(log, &seen) == RPM_E_CORRUPT);
-    CHECK(seen.tail_lsn == at); // and it says what it found
+    CHECK(seen.tail_lsn == at); // and the error says what was found
     CHECK(seen.records == 1);
     CHECK(seen.stranded == (long_ones ? 1 : 9));
 }
@@ -193,8 +193,8 @@ TEST_CASE("scan: records that a repair discarded prove nothing about those writt
         for (uint64_t i = 0; i < 4; i++)
             append(log, payload(i, 40));
     }
-    Log(conn, "a", RPM_LOG_WRITE, 0, RPM_VISIBLE); // now 320 is behind what may be lost
-    std::memcpy(&server.pool.bytes[RING + 128], &first[RING + 128], 192); // by a power cut
+    Log(conn, "a", RPM_LOG_WRITE, 0, RPM_VISIBLE); // now 320 is behind the records that
+    std::memcpy(&server.pool.bytes[RING + 128], &first[RING + 128], 192); // a power cut may lose
     Log log(conn, "a", 0);
     struct rpm_log_info seen = rpm_log_info_init();
     CHECK(rpm_log_info(log, &seen) == 0);
@@ -204,7 +204,7 @@ TEST_CASE("scan: records that a repair discarded prove nothing about those writt
 
 TEST_CASE("scan: a ring read in pieces gives the same result as a mapped one", "[unit]")
 {
-    // Records beyond the bounce buffer of 256 KiB, the ring's end in between.
+    // Records larger than the bounce buffer of 256 KiB, and the end of the ring among them.
     bool peeks = GENERATE(true, false);
     Server server(16u << 20);
     Conn conn(server, synchronous());
@@ -230,7 +230,7 @@ TEST_CASE("scan: a ring read in pieces gives the same result as a mapped one", "
     Log again(conn, "a", RPM_LOG_WRITE);
     CHECK(info(again).records == wrote.size());
     CHECK(read_all(again) == wrote);
-    // And a bit in the middle of a long one.
+    // And with a flipped bit in the middle of a long one.
     uint64_t at = 0;
     for (const Record &record : wrote)
         at = record.data.size() > 500000 ? record.lsn : at;
@@ -334,7 +334,7 @@ void check_refused(Server &server, rpm_conn *conn)
 
         while ((err = rpm_reader_next(reader, &record)) == 1)
             continue;
-        CHECK(rpm_reader_next(reader, &record) == RPM_E_CORRUPT); // said again
+        CHECK(rpm_reader_next(reader, &record) == RPM_E_CORRUPT); // reported again
     }
     CHECK(err == RPM_E_CORRUPT);
     rpm_reader_close(&reader);
@@ -347,7 +347,7 @@ TEST_CASE("scan: a record of an epoch above the head's proves that the head is a
           "[unit]")
 {
     Kind kind = GENERATE(from_range(two_kinds()));
-    bool trimmed = GENERATE(false, true); // the second writer's records are all there are
+    bool trimmed = GENERATE(false, true); // the log has only the second writer's records
     rpm_conn_opts conn_opts = with_method(kind.method);
     Server server;
     Conn conn(server, kind.setup, &conn_opts);
@@ -376,7 +376,7 @@ TEST_CASE("scan: a record of an epoch above the head's proves that the head is a
 TEST_CASE("scan: a record of a later lap proves that the head is an old one", "[unit]")
 {
     Kind kind = GENERATE(from_range(two_kinds()));
-    size_t len = GENERATE(size_t(40), size_t(90)); // records of one line; of two, across places
+    size_t len = GENERATE(size_t(40), size_t(90)); // records of one line; and of two, at other places
     rpm_conn_opts conn_opts = with_method(kind.method);
     Server server;
     Conn conn(server, kind.setup, &conn_opts);

@@ -54,13 +54,13 @@ TEST_CASE("trim: up to the oldest append that is not acknowledged, sent or not",
     uint64_t lsns[3];
 
     append(log, "x");
-    // Where appends share flushes the third waits for one of the two that are outstanding.
+    // If appends share flushes, the third one waits for one of the two outstanding ones.
     conn.link->manual = true;
     for (int i = 0; i < 3; i++) {
         REQUIRE(append_async(log, "yz", uintptr_t(i), 0, &lsns[i]) == 0);
         CHECK(rpm_log_poll(log, &done, 1) == (kind.setup.synchronous ? 1 : 0));
     }
-    while (conn.link->step()) // both flushes have completed when the trim looks
+    while (conn.link->step()) // both flushes have completed when the trim polls
         ;
     conn.link->manual = false;
     CHECK(rpm_log_trim(log, lsns[2]) == 0);
@@ -89,7 +89,7 @@ TEST_CASE("trim: a reader finds record boundaries, the start of a pad frame incl
     REQUIRE(rpm_reader_open(reader, nullptr, &from) == 0);
     REQUIRE(rpm_reader_next(from, &record) == 1);
     CHECK(record.next_lsn == 64);
-    CHECK(rpm_log_trim(reader, record.next_lsn) == 0); // what was read is done with
+    CHECK(rpm_log_trim(reader, record.next_lsn) == 0); // trim all that was read
     REQUIRE(rpm_reader_next(from, &record) == 1);
     CHECK(record.lsn == 256);
     CHECK(rpm_log_trim(reader, record.next_lsn) == 0);

@@ -53,14 +53,14 @@ TEST_CASE("wait: a limit of the caller's ends nothing, the connection's does", "
     CHECK(server.now_ns - begin < 600000);
     CHECK(conn.link->link.lost == 0);
     CHECK(wait_for(log, done, 8, 1, 0) == 0);
-    // Short waits add up: the server has been silent for a millisecond at the fourth.
+    // Short waits add up: at the fourth one the server has been silent for a millisecond.
     int n = 0;
     for (int i = 0; i < 4 && n == 0; i++)
         n = wait_for(log, done, 8, 1, 300);
     REQUIRE(n == 1);
     CHECK(done[0].status == RPM_E_TIMEDOUT);
     CHECK(server.now_ns - begin < 1500000);
-    CHECK(wait_for(log, done, 8, 1, 300) == RPM_E_TIMEDOUT); // all completions were taken
+    CHECK(wait_for(log, done, 8, 1, 300) == RPM_E_TIMEDOUT); // all completions were returned
     CHECK(wait_for(log, done, 8, 0, 300) == 0);
     CHECK(wait_for(log, done, 1, 2, 0) == RPM_E_INVAL);
 }

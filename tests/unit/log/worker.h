@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// worker.h: appends a list of records over a link that fails, resumes, appends again what is
-// absent, and knows which record was acknowledged. In the end each must be there exactly once.
+// worker.h: appends a list of records over a link that fails, resumes, appends absent records
+// again, and records which were acknowledged. In the end each must be in the log exactly once.
 #ifndef TESTS_UNIT_LOG_WORKER_H
 #define TESTS_UNIT_LOG_WORKER_H
 
@@ -18,12 +18,12 @@ struct Worker {
     std::vector<std::string> data;
     std::deque<size_t> todo;
     std::set<size_t> done;
-    std::vector<size_t> batch; // the blocking call under way
+    std::vector<size_t> batch; // the outstanding blocking call
     uint32_t resumes = 0;
     uint32_t fenced = 0;
     uint32_t lost_track = 0;
     bool stop = false;
-    bool settles = false; // and claims, instead of resuming
+    bool settles = false; // settles and claims, instead of resuming
 
     Worker(loop::Server &far, loop::Conn &link, loop::Log &opened, Way how, size_t n)
         : server(far), conn(link), log(opened), way(how)
@@ -55,7 +55,8 @@ struct Worker {
                 finish(reinterpret_cast<uintptr_t>(came[k].context) - 1);
     }
 
-    // One outcome each; those of blocking calls are counted, for they come as a prefix.
+    // Each append has one outcome; those of blocking calls are counted, because a prefix of them is
+    // present.
     void settle(const std::vector<rpm_outcome> &outcomes)
     {
         std::set<size_t> told;
@@ -84,8 +85,8 @@ struct Worker {
         batch.clear();
     }
 
-    // Reconnect and resume until it works; every attempt may fail at any point. Or settle and
-    // claim: then only the claim is left to be repeated once it was settled.
+    // Reconnects and resumes until it succeeds; every attempt may fail at any point. Or settles and
+    // claims: once it has settled, it only repeats the claim.
     void resume()
     {
         std::vector<rpm_outcome> outcomes(300);
@@ -186,14 +187,15 @@ struct Worker {
             if (err == RPM_E_BUSY || err == 0)
                 poll();
             if (err == RPM_E_BUSY && !batch.empty())
-                settle({}); // refused: the log has none of its bytes
+                settle({}); // refused: no byte of it is in the log
             if (lost() || (err != 0 && err != RPM_E_BUSY))
                 resume();
         }
         CHECK((done.size() == data.size() || stop));
     }
 
-    // What is in the log: all that was acknowledged or called present, each once, nothing invented.
+    // Checks the content of the log: every record that was acknowledged or reported present, each
+    // once, and no other.
     void check(rpm_log *reader, uint64_t others = 0)
     {
         std::map<std::string, uint32_t> seen;
