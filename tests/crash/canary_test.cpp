@@ -112,8 +112,8 @@ std::string noticed(const Canary &canary, int which)
 {
     for (const char *name : canary.scenarios)
         for (Setup setup : setups_for(canary)) {
-            Budget budget = { which == RPMI_CANARY_NONE ? scaled(canary.runs) : canary.runs, {},
-                              true };
+            uint64_t runs = which == RPMI_CANARY_NONE ? scaled(canary.runs) : canary.runs;
+            Budget budget = { runs, {}, true };
             Tally tally;
 
             setup.scenario = name;

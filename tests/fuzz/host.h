@@ -8,6 +8,7 @@
 #include "fuzz.h"
 
 #include <cstring>
+#include <openssl/crypto.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -50,6 +51,9 @@ class Host
     {
         support::ServerOpts opts;
 
+        // Before the server starts, so that OpenSSL's handler of exit() runs after the server's thread
+        // has ended: a thread that outlives it cannot free its error queue.
+        FUZZ_CHECK(OPENSSL_init_crypto(0, nullptr) == 1);
         opts.anonymous = true;
         opts.bytes = 256 << 10;
         opts.domain = 0;

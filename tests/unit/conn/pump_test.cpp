@@ -93,7 +93,7 @@ TEST_CASE("pump: credits run out and come back, and a run without completions ge
     while (pumped.post(pumped.one, posted + 1, 1, 0) == 0)
         REQUIRE(++posted < 200);
     CHECK(posted == 98);
-    CHECK(pumped.conn.conn->due_count == 1); // the request that rpmi_conn_pump() adds for its completion
+    CHECK(pumped.conn.conn->due_count == 1); // the request that the pump added
     CHECK(pumped.post(pumped.two, 1) == RPM_E_BUSY);
     CHECK(pumped.conn.conn->due_count == 1);
     for (int i = 0; i < 200; i++)

@@ -71,7 +71,7 @@ TEST_CASE("recover: writers of different levels, power cuts, and nothing is call
             for (uint64_t n = rpmi_rng_below(&rng, 5); n > 0; n--) {
                 bool wait = rpmi_rng_below(&rng, 2) == 0;
 
-                wrote.push_back(payload(rpmi_rng_next(&rng), 20 + 30 * n)); // each by another writer
+                wrote.push_back(payload(rpmi_rng_next(&rng), 20 + 30 * n)); // another writer each
                 if (!wait) {
                     REQUIRE(append_async(log, wrote.back(), 0, RPM_MORE) == 0);
                     continue;

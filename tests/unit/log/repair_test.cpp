@@ -429,9 +429,10 @@ TEST_CASE("repair: lines that all claim to begin a long record do not hold it up
     // Checking each of them would take half the square of the ring's bytes, by 64: 16384 laps at 2
     // MiB.
     const uint64_t capacity = GENERATE(1u << 20, 2u << 20);
-    const uint64_t surveys = 2; // a survey to report, and one when no writer can change the ring any more
-    const uint64_t laps = 16;   // of a survey, for broken frames; see lib/log/scan.c
-    const uint64_t more = 4;    // laps: the frame that ends it, each line, and the log
+    // A survey to report, and one when no writer can change the ring any more.
+    const uint64_t surveys = 2;
+    const uint64_t laps = 16; // of a survey, for broken frames; see lib/log/scan.c
+    const uint64_t more = 4;  // laps: the frame that ends it, each line, and the log
     const uint64_t bound = surveys * ((laps + more) * capacity +
                                       (laps + more) * RPMI_BOUNCE_BYTES); // read ahead behind each
     Server server(16u << 20);

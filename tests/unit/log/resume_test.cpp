@@ -439,7 +439,7 @@ TEST_CASE("resume: errors that change nothing", "[unit]")
     CHECK(rpm_log_resume(reader, lost.outcomes, 256, &count) == RPM_E_DENIED);
     CHECK(rpm_log_resume(other, lost.outcomes, 256, &count) == RPM_E_INVAL);
     CHECK(rpm_log_resume(lost.log, &one, 0, &count) == RPM_E_INVAL);
-    CHECK(rpm_log_resume(lost.log, lost.outcomes, 256, &count) == RPM_E_LOST); // before the reconnect
+    CHECK(rpm_log_resume(lost.log, lost.outcomes, 256, &count) == RPM_E_LOST); // before a reconnect
     CHECK(count == 5);
     CHECK(lost.resume() == 0);
     CHECK(lost.count == 1);

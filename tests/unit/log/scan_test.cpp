@@ -376,7 +376,7 @@ TEST_CASE("scan: a record of an epoch above the head's proves that the head is a
 TEST_CASE("scan: a record of a later lap proves that the head is an old one", "[unit]")
 {
     Kind kind = GENERATE(from_range(two_kinds()));
-    size_t len = GENERATE(size_t(40), size_t(90)); // records of one line; and of two, at other places
+    size_t len = GENERATE(size_t(40), size_t(90)); // records of one line; and of two
     rpm_conn_opts conn_opts = with_method(kind.method);
     Server server;
     Conn conn(server, kind.setup, &conn_opts);
