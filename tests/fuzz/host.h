@@ -51,8 +51,8 @@ class Host
     {
         support::ServerOpts opts;
 
-        // Before the server starts, so that OpenSSL's handler of exit() runs after the server's thread
-        // has ended: a thread that outlives it cannot free its error queue.
+        // Before the server starts, so that OpenSSL's handler of exit() runs after the server's
+        // thread has ended: a thread that outlives it cannot free its error queue.
         FUZZ_CHECK(OPENSSL_init_crypto(0, nullptr) == 1);
         opts.anonymous = true;
         opts.bytes = 256 << 10;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "support/rounds.h"
 #include "unit/log/worker.h"
 
 using namespace loop;
@@ -28,7 +29,7 @@ std::vector<Case> cases()
 bool run_lost_at(const Kind &kind, const Case &what, uint64_t k)
 {
     rpm_conn_opts conn_opts = with_method(kind.method);
-    Server server(256 << 10);
+    Server server(192 << 10);
     Conn conn(server, kind.setup, &conn_opts);
     Log log(conn, "a", WRITER, 64 << 10);
     Worker worker(server, conn, log, what.way, 14);
@@ -71,11 +72,11 @@ TEST_CASE("resume: a resume that is cut off at any call or op can be repeated", 
     bool lingers = GENERATE(false, true);
     bool settles = GENERATE(false, true);
 
-    for (uint64_t k = 1; k < 30; k += 3) {
+    for (uint64_t k = 1; k < 30; k += kSlow ? 9 : 3) {
         for (uint64_t again = 1; again <= 12; again++) {
             for (int where = 0; where < 3; where++) {
                 rpm_conn_opts opts = with_method(kind.method);
-                Server server(256 << 10);
+                Server server(192 << 10);
                 Conn conn(server, kind.setup, &opts);
                 Log log(conn, "a", WRITER, 64 << 10);
                 Worker worker(server, conn, log, way, 14);
@@ -372,7 +373,7 @@ TEST_CASE("resume: writes that arrive late do not come in any more", "[unit]")
 
     CAPTURE(kind.name, before);
     for (uint64_t k = 1; k < 40; k++) {
-        Server server(256 << 10);
+        Server server(192 << 10);
         Conn conn(server, kind.setup, &conn_opts);
         Log log(conn, "a", WRITER, 64 << 10);
         Worker worker(server, conn, log, way, 14);
