@@ -19,8 +19,8 @@
 #include <string.h>
 
 #define LINE_BYTES_MAX 255u
-#define ORDER_LEAST 1000u                   /* 1 ns */
-#define ORDER_MOST (UINT64_C(100000000000)) /* 100 ms: sums of a few stay within 32 bits of ns */
+#define ORDER_MIN 1000u                    /* 1 ns */
+#define ORDER_MAX (UINT64_C(100000000000)) /* 100 ms: sums of a few stay within 32 bits of ns */
 #define WORDS (sizeof(WORD) / sizeof(WORD[0]))
 #define SEEN_MAX (RPMI_PARAMS + 8u)
 #define BY_CALLER "given by the caller"
@@ -41,8 +41,8 @@ const struct rpmi_param rpmi_param_table[RPMI_PARAMS] = {
     { .name = "order_" #name_,                                                                     \
       .noun = "",                                                                                  \
       .what = what_,                                                                               \
-      .least = ORDER_LEAST,                                                                        \
-      .most = ORDER_MOST,                                                                          \
+      .least = ORDER_MIN,                                                                          \
+      .most = ORDER_MAX,                                                                           \
       .offset = offsetof(struct rpmi_preset, ns.name_),                                            \
       .kind = RPMI_PARAM_TIME,                                                                     \
       .order = true },
