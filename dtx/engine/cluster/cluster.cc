@@ -131,8 +131,10 @@ void create_all_locks(const Cluster &cluster, rpm_conn *conn, uint32_t server)
         create_locks(cluster, conn, { shard_there(cluster, server, copy), server });
 }
 
-void create_shard(const Cluster &cluster, rpm_conn *conn, Replica replica, const View &view)
+void create_shard(const Cluster &cluster, rpm_conn *conn, Replica replica, const View &view,
+                  std::vector<std::string> &made)
 {
+    std::string name = shard_name(cluster.schema().name(), replica.shard);
     std::vector<unsigned char> header = encode_shard_header(cluster, replica, view);
     rpm_region_opts opts = rpm_region_opts_init();
     rpm_region *region = nullptr;
@@ -141,10 +143,11 @@ void create_shard(const Cluster &cluster, rpm_conn *conn, Replica replica, const
     opts.flags = RPM_REGION_CREATE | RPM_REGION_EXCL;
     opts.bytes = cluster.layout().region_bytes();
     opts.level = cluster.options().durable ? RPM_DURABLE : RPM_VISIBLE;
-    err = rpm_region_open(conn, shard_name(cluster.schema().name(), replica.shard).c_str(), &opts,
-                          &region);
-    if (err == 0)
+    err = rpm_region_open(conn, name.c_str(), &opts, &region);
+    if (err == 0) {
+        made.push_back(name);
         err = rpm_region_write(region, 0, header.data(), header.size());
+    }
     rpm_region_close(&region);
     if (err != 0)
         fail(err, "creating shard " + std::to_string(replica.shard) + " on " +
@@ -162,10 +165,9 @@ static void create_on(const Cluster &cluster, uint32_t server, const View &first
     for (uint32_t copy = 0; copy < cluster.options().replicas; copy++) {
         uint32_t shard = shard_there(cluster, server, copy);
 
-        create_shard(cluster, connection.get(), { shard, server }, first);
+        create_shard(cluster, connection.get(), { shard, server }, first, made);
         /* The shard did not exist, so no session uses its locks. */
         made.push_back(locks_name(name, shard));
-        made.push_back(shard_name(name, shard));
     }
     create_all_locks(cluster, connection.get(), server);
 }

@@ -55,9 +55,10 @@ Descriptor describe(const Cluster &cluster, Replica replica);
 /* The shard of which a server has copy @copy when all servers live. */
 uint32_t shard_there(const Cluster &cluster, uint32_t server, uint32_t copy);
 
-/* Create the region of a replica. In a server's own shard, its state says that @view was accepted.
- * */
-void create_shard(const Cluster &cluster, rpm_conn *conn, Replica replica, const View &view);
+/* Create the region of a replica and write its header. In a server's own shard, its state says that
+ * @view was accepted. Appends the region's name to @made once it exists, also if it then throws. */
+void create_shard(const Cluster &cluster, rpm_conn *conn, Replica replica, const View &view,
+                  std::vector<std::string> &made);
 
 /* Create the lock regions of all shards of which a server has a copy, backups included: a server
  * without room for them is refused now and not when it is promoted. Lock regions that exist stay as

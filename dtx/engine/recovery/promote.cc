@@ -303,10 +303,15 @@ static void create_missing(const Cluster &cluster, uint32_t server, const View &
     RawConnection connection(cluster, server);
 
     for (uint32_t copy = 0; copy < cluster.options().replicas; copy++) {
+        std::vector<std::string> made;
+
         try {
             create_shard(cluster, connection.get(), { shard_there(cluster, server, copy), server },
-                         base);
+                         base, made);
         } catch (const Error &error) {
+            /* A shard without its header would pass for a restored one at the next try. */
+            for (const std::string &name : made)
+                (void)!rpm_conn_remove(connection.get(), name.c_str());
             if (error.code() != RPM_E_EXISTS)
                 throw;
         }

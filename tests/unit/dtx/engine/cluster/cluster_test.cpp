@@ -84,6 +84,22 @@ TEST_CASE("dtx: a failed creation leaves no object on any server", "[unit]")
     CHECK(left(1) == 2);
 }
 
+TEST_CASE("dtx: a shard whose header cannot be written is removed", "[unit]")
+{
+    Tables tables;
+    dtx::Options options = replicated(2);
+    support::ServerOpts room;
+
+    room.anonymous = true;
+    room.bytes = 16 << 20;
+    support::Server first(room);
+    support::Server second(room);
+    options.urls = { first.url(), second.url() + ",wrap=fault,fault_kind=refuse,fault_at=1" };
+    CHECK(code_of([&] { dtx::Cluster(tables.schema, options).create(); }) == RPM_E_DENIED);
+    options.urls[1] = second.url();
+    CHECK(code_of([&] { dtx::Cluster(tables.schema, options).create(); }) == 0);
+}
+
 TEST_CASE("dtx: a missing database, or one of another schema, is refused", "[unit]")
 {
     Database db(2);
