@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 
+#define RPMI_ERRNO_MAX 4095    /* no system has a higher errno; statuses in messages are 0..-this */
 #define RPMI_LINE_BYTES 64u    /* CPU cache line, PCIe data word, unit of a frame */
 #define RPMI_XPLINE_BYTES 256u /* media line of 3D XPoint */
 #define RPMI_PAGE_BYTES 4096u

@@ -13,6 +13,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "wire/layout.h"
 
 #include <inttypes.h>
@@ -21,7 +22,6 @@
 #define CALL_FLAGS                                                                                 \
     (RPMI_CALL_CREATE | RPMI_CALL_EXCL | RPMI_CALL_TAKEOVER | RPMI_CALL_GUARDED |                  \
      RPMI_CALL_REPAIR | RPMI_CALL_RESUME | RPMI_CALL_DURABLE)
-#define ERRNO_MAX 4095 /* no system has a higher one */
 
 static const struct rpmi_field CALL_FIELDS[] = {
     RPMI_NUMBER(0, struct rpmi_call, kind),   RPMI_NUMBER(4, struct rpmi_call, flags),
@@ -78,7 +78,7 @@ void rpmi_reply_put(void *bytes, const struct rpmi_reply *reply)
 
     RPM_ASSERT((reply->flags & ~(uint32_t)RPMI_CALL_CREATE) == 0);
     RPM_ASSERT(reply->object <= RPM_KIND_LOCKS);
-    RPM_ASSERT(reply->status <= 0 && reply->status >= -ERRNO_MAX);
+    RPM_ASSERT(reply->status <= 0 && reply->status >= -RPMI_ERRNO_MAX);
     rpmi_layout_put(&rpmi_reply_layout, bytes, reply);
     RPM_ASSERT_SLOW(rpmi_reply_get(bytes, &again) == 0 && again.status == reply->status);
 }
@@ -88,9 +88,9 @@ int rpmi_reply_get(const void *bytes, struct rpmi_reply *reply)
     struct rpmi_reply found;
     const char *wrong = rpmi_layout_get(&rpmi_reply_layout, bytes, &found);
 
-    if (found.status > 0 || found.status < -ERRNO_MAX)
+    if (found.status > 0 || found.status < -RPMI_ERRNO_MAX)
         return rpmi_fail(RPM_E_PROTO, "reply with status %" PRId32 ", expected is %d to 0",
-                         found.status, -ERRNO_MAX);
+                         found.status, -RPMI_ERRNO_MAX);
     if ((found.flags & ~(uint32_t)RPMI_CALL_CREATE) != 0 || found.object > RPM_KIND_LOCKS)
         return rpmi_fail(RPM_E_PROTO,
                          "reply with flags %#x and object kind %u, known are flag %#x and kinds 0 "

@@ -30,8 +30,6 @@
 
 #define AUTH_AT_MAC 160
 
-#define ERRNO_MAX 4095
-
 _Static_assert(AT_END + 8 == RPMI_NET_HELLO_BYTES, "a mark ends a hello");
 _Static_assert(AT_NONCE + RPMI_NONCE_BYTES == RPMI_CHALLENGE_BYTES, "a nonce ends a challenge");
 _Static_assert(AUTH_AT_MAC + RPMI_MAC_BYTES == RPMI_AUTH_BYTES, "a proof ends an auth message");
@@ -98,7 +96,7 @@ int rpmi_net_hello_get(const void *bytes, size_t len)
 
 int rpmi_challenge_make(struct rpmi_transcript *transcript, int status)
 {
-    RPM_ASSERT(status <= 0 && status >= -ERRNO_MAX);
+    RPM_ASSERT(status <= 0 && status >= -RPMI_ERRNO_MAX);
     rpmi_store64(transcript->challenge, CHALLENGE_MAGIC);
     rpmi_store32(transcript->challenge + AT_VERSION, RPMI_HANDSHAKE_VERSION);
     rpmi_store32(transcript->challenge + AT_STATUS, (uint32_t)status);
@@ -118,9 +116,9 @@ int rpmi_challenge_get(const void *bytes, size_t len)
     if (err != 0)
         return err;
     status = (int32_t)rpmi_load32(from + AT_STATUS);
-    if (status > 0 || status < -ERRNO_MAX)
+    if (status > 0 || status < -RPMI_ERRNO_MAX)
         return rpmi_fail(RPM_E_PROTO, "a challenge with status %d, expected is %d to 0", status,
-                         -ERRNO_MAX);
+                         -RPMI_ERRNO_MAX);
     return status == 0 ? 0 : rpmi_fail(status, "the server refused: %s", rpm_strerror(status));
 }
 

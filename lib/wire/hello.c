@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "wire/layout.h"
 
 #include <inttypes.h>
@@ -28,7 +29,6 @@
 #define PREFIX_BYTES 12 /* magic and version */
 
 #define FACTS 13
-#define ERRNO_MAX 4095
 
 static const struct rpmi_field HELLO_FIELDS[] = {
     RPMI_OWN(AT_MAGIC, 8, "magic"),
@@ -161,7 +161,8 @@ static bool facts_are_sound(const struct rpm_facts *facts)
 /* Of a refusal only status and text count; a grant has a client and a mode. */
 static bool accept_is_sound(const struct rpmi_accept *accepted)
 {
-    if (accepted->status > 0 || accepted->status < -ERRNO_MAX || accepted->mode > RPMI_MODE_RING)
+    if (accepted->status > 0 || accepted->status < -RPMI_ERRNO_MAX ||
+        accepted->mode > RPMI_MODE_RING)
         return false;
     if (!facts_are_sound(&accepted->facts))
         return false;

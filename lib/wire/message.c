@@ -9,10 +9,10 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "wire/layout.h"
 
 #define RIGHTS_ALL 7u
-#define ERRNO_MAX 4095
 
 #define RPC_AT_KIND 8
 #define RPC_AT_FLAGS 9
@@ -157,7 +157,7 @@ void rpmi_done_put(void *bytes, uint64_t done, int32_t status)
 {
     unsigned char *to = bytes;
 
-    RPM_ASSERT(status <= 0 && status >= -ERRNO_MAX);
+    RPM_ASSERT(status <= 0 && status >= -RPMI_ERRNO_MAX);
     rpmi_msg_head(to, RPMI_MSG_DONE, RPMI_DONE_BYTES);
     rpmi_store64(to + 8, done);
     rpmi_store32(to + 16, (uint32_t)status);
@@ -170,7 +170,7 @@ int rpmi_done_get(const void *bytes, uint64_t *done, int32_t *status)
 
     *done = rpmi_load64(from + 8);
     *status = (int32_t)rpmi_load32(from + 16);
-    if (*status > 0 || *status < -ERRNO_MAX || rpmi_load32(from + 20) != 0)
+    if (*status > 0 || *status < -RPMI_ERRNO_MAX || rpmi_load32(from + 20) != 0)
         return RPM_E_PROTO;
     return 0;
 }

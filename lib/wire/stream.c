@@ -33,7 +33,6 @@
 
 #define WORD_BYTES 8u
 #define OPERANDS_BYTES 16u
-#define ERRNO_MAX 4095u
 
 void rpmi_request_put(void *bytes, const struct rpmi_request *request)
 {
@@ -116,7 +115,7 @@ static bool answer_is_valid(const struct rpmi_answer *answer)
     case RPMI_ANSWER_DONE:
         return answer->value == 0;
     case RPMI_ANSWER_FAIL:
-        return answer->value >= (uint32_t)-ERRNO_MAX;
+        return answer->value >= (uint32_t)-RPMI_ERRNO_MAX;
     case RPMI_ANSWER_DATA:
         return answer->value >= 1 && answer->value <= RPMI_BODY_MAX;
     case RPMI_ANSWER_REPLY:

@@ -38,7 +38,7 @@ struct rpm_conn_opts {
     uint32_t depth;         /* operations outstanding on the link; 0: 256 */
     uint32_t method;        /* enum rpm_method to insist on; 0: the cheapest legal one */
     const char *hints;      /* "all", "none", "-H6", "H6,H9"; NULL: all. Borrowed until return */
-    const char *secret;     /* shared secret; NULL: none. Borrowed until return */
+    const char *secret;     /* of up to 127 bytes; NULL: none. Borrowed until return */
     uint64_t staging_bytes; /* memory for payloads of outstanding operations; 0: 16 MiB */
     uint32_t pace;          /* enum rpm_pace; 0: no limit below depth, and back-off between tries of
                                a lock */

@@ -37,7 +37,8 @@ struct rpm_server_opts {
     uint32_t domain;      /* enum rpm_domain declared by the operator; 0: only what is probed */
     uint32_t clients_max; /* connections at once; 0: 64 */
     uint32_t socket_mode; /* permission bits of the socket; 0: 0600 */
-    const char *secret;   /* that clients must know; NULL: none. Borrowed until return */
+    const char
+        *secret; /* that clients must know, up to 127 bytes; NULL: none. Borrowed until return */
     uint64_t fence_us;    /* time that a fenced writer has to stop; 0: 1 s */
     int numa_node;        /* 1 + the node to bind the pool to; 0: any node (H1) */
     uint32_t ddio;        /* enum rpm_answer: do a NIC's writes allocate in the CPU cache, as the
