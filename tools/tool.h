@@ -126,7 +126,7 @@ inline std::string read_private(const std::string &path, size_t most)
 /* The secret in a file, without the newline at its end. */
 inline std::string read_secret(const std::string &path)
 {
-    const size_t most = 63; /* for all programs; the library itself takes up to 127 bytes */
+    const size_t most = 127; /* of rpm_conn_opts.secret and rpm_server_opts.secret */
     const size_t read_max = 4096;
     std::string secret = read_private(path, read_max);
     size_t read = secret.size();
