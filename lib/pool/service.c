@@ -66,20 +66,6 @@ int rpmi_service_open(const struct rpmi_service_opts *opts, struct rpmi_service 
     return 0;
 }
 
-static uint32_t rights_of(uint32_t kind)
-{
-    switch (kind) {
-    case RPM_KIND_REGION:
-        return RPMI_RIGHT_READ | RPMI_RIGHT_WRITE;
-    case RPM_KIND_DRAM:
-        return RPMI_RIGHT_READ | RPMI_RIGHT_WRITE | RPMI_RIGHT_ATOMIC;
-    case RPM_KIND_LOCKS:
-        return RPMI_RIGHT_READ | RPMI_RIGHT_ATOMIC;
-    default:
-        return RPMI_RIGHT_READ;
-    }
-}
-
 static const char *kind_name(uint32_t kind)
 {
     static const char *const names[] = { "?", "log", "region", "DRAM region", "lock table" };
@@ -163,7 +149,8 @@ static int serve_open(struct rpmi_service *service, struct rpmi_client *client,
     index = find_or_create(service, call, reply);
     if (index < 0)
         return index;
-    err = rpmi_key_grant(service, client, (uint32_t)index, rights_of(call->object), &reply->key);
+    err =
+        rpmi_key_grant(service, client, (uint32_t)index, rpmi_rights_of(call->object), &reply->key);
     if (err != 0)
         return err;
     RPM_ASSERT(!client->key[reply->key].fenced);

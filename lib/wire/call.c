@@ -101,3 +101,17 @@ int rpmi_reply_get(const void *bytes, struct rpmi_reply *reply)
     *reply = found;
     return 0;
 }
+
+uint32_t rpmi_rights_of(uint32_t kind)
+{
+    switch (kind) {
+    case RPM_KIND_REGION:
+        return RPMI_RIGHT_READ | RPMI_RIGHT_WRITE;
+    case RPM_KIND_DRAM:
+        return RPMI_RIGHT_READ | RPMI_RIGHT_WRITE | RPMI_RIGHT_ATOMIC;
+    case RPM_KIND_LOCKS:
+        return RPMI_RIGHT_READ | RPMI_RIGHT_ATOMIC;
+    default:
+        return RPMI_RIGHT_READ;
+    }
+}

@@ -18,6 +18,10 @@
 /* What a key allows; bits, also in a grant (message.h). */
 enum rpmi_right { RPMI_RIGHT_READ = 1, RPMI_RIGHT_WRITE = 2, RPMI_RIGHT_ATOMIC = 4 };
 
+/* What the key allows that OPEN grants to an object of @kind (enum rpm_kind). The key to a log only
+ * reads; a claim grants one that writes. */
+uint32_t rpmi_rights_of(uint32_t kind);
+
 /* Key 0 of every client: 64 bytes of DRAM that a READ may use to push earlier writes out. */
 #define RPMI_KEY_SCRATCH 0u
 

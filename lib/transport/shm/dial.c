@@ -68,22 +68,6 @@ static int connect_socket(const char *path, uint64_t deadline_ns, int *sock)
     return 0;
 }
 
-/* In a directory that this user owns, the server must run as this user or as root. */
-static int check_server(int sock, const char *path, bool same_user)
-{
-    struct ucred peer;
-    socklen_t bytes = sizeof(peer);
-
-    if (!same_user)
-        return 0;
-    if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
-        (peer.uid == geteuid() || peer.uid == 0))
-        return 0;
-    return rpmi_fail(RPM_E_DENIED,
-                     "the server at %s belongs to another user; expected is user %u or root", path,
-                     (unsigned)geteuid());
-}
-
 static int judge_accept(const struct rpmi_shm *shm, const struct rpmi_grant *grant, int fds)
 {
     const struct rpmi_accept *accepted = &grant->accepted;
@@ -169,7 +153,8 @@ int rpmi_shm_dial(const struct rpmi_shm *shm, uint64_t deadline_ns, struct rpmi_
         return err;
     for (int i = 0; i < RPMI_FDS; i++)
         grant->fds[i] = -1;
-    err = check_server(grant->sock, shm->path, shm->same_user);
+    if (shm->same_user)
+        err = rpmi_shm_check_server(grant->sock, shm->path);
     if (err == 0)
         err = handshake(shm, deadline_ns, grant);
     if (err != 0)

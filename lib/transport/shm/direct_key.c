@@ -142,20 +142,6 @@ void rpmi_direct_detach(struct rpmi_shm *shm)
     direct->lock_fd = -1;
 }
 
-static uint32_t rights_of(uint32_t object)
-{
-    switch (object) {
-    case RPM_KIND_REGION:
-        return RPMI_RIGHT_READ | RPMI_RIGHT_WRITE;
-    case RPM_KIND_DRAM:
-        return RPMI_RIGHT_READ | RPMI_RIGHT_WRITE | RPMI_RIGHT_ATOMIC;
-    case RPM_KIND_LOCKS:
-        return RPMI_RIGHT_READ | RPMI_RIGHT_ATOMIC;
-    default:
-        return RPMI_RIGHT_READ;
-    }
-}
-
 /* Fill the page tables now instead of by a fault at each page's first use. Not for a file in the
  * page cache, all of which would be read in. */
 static void populate(const struct rpmi_shm *shm, unsigned char *base, uint64_t bytes, bool write)
@@ -212,7 +198,7 @@ static int learn_open(struct rpmi_shm *shm, const struct rpmi_call *call,
     *key = (struct rpmi_shm_key){
         .base = (dram ? direct->dram : direct->pool) + reply->offset,
         .bytes = reply->bytes + header,
-        .rights = rights_of(call->object),
+        .rights = rpmi_rights_of(call->object),
         .guarded_bytes = (uint32_t)header,
         .guard = claim != NULL ? claim->guard : NULL,
         .epoch = claim != NULL ? claim->epoch : 0,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path.c: the path of a Unix socket by its name, computed by one function for server and client.
+ * path.c: the path of a Unix socket by its name, computed by one function for server and client,
+ * and the check of the user that serves there.
  *
  * A directory that any user may create, such as one below /tmp, is used only if it belongs to this
  * user and no other user can write to it.
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -86,4 +88,17 @@ int rpmi_shm_path(const char *name, bool make, char path[], bool *same_user)
             "the socket path of '%.40s...' has %d bytes, maximum %zu; choose a shorter name", name,
             len, RPMI_SHM_PATH_BYTES - 1);
     return 0;
+}
+
+int rpmi_shm_check_server(int sock, const char *path)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof(peer);
+
+    if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
+        (peer.uid == geteuid() || peer.uid == 0))
+        return 0;
+    return rpmi_fail(RPM_E_DENIED,
+                     "the server at %s belongs to another user; expected is user %u or root", path,
+                     (unsigned)geteuid());
 }

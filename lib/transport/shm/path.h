@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path.h: the path of the Unix socket for the NAME of "shm:NAME".
+ * path.h: the path of the Unix socket for the NAME of "shm:NAME", and the check of its server.
  */
 #ifndef RPMI_SHM_PATH_H
 #define RPMI_SHM_PATH_H
@@ -21,5 +21,9 @@
  * RPM_E_INVAL (no name, too long), RPM_E_DENIED (directory), RPM_E_IO.
  */
 int rpmi_shm_path(const char *name, bool make, char path[], bool *same_user);
+
+/* RPM_E_DENIED unless the process that serves @sock, connected to @path, runs as this user or as
+ * root. */
+int rpmi_shm_check_server(int sock, const char *path);
 
 #endif

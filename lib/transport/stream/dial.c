@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "transport/shm/path.h"
 #include "transport/stream/tls.h"
 
 #include <errno.h>
@@ -104,21 +105,17 @@ static int try_address(const struct sockaddr *address, socklen_t bytes, uint64_t
 static int connect_unix(const struct rpmi_stream_name *name, uint64_t deadline_ns, int *fd)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
-    struct ucred peer;
-    socklen_t bytes = sizeof(peer);
     int err;
 
     memcpy(address.sun_path, name->path, sizeof(address.sun_path));
     err = try_address((const struct sockaddr *)&address, sizeof(address), deadline_ns, fd);
     if (err != 0)
         return connect_failed(name, err);
-    if (!name->same_user || (getsockopt(*fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
-                             (peer.uid == geteuid() || peer.uid == 0)))
-        return 0;
-    (void)close(*fd);
-    return rpmi_fail(RPM_E_DENIED,
-                     "the server at %s belongs to another user; expected is user %u or root",
-                     name->path, (unsigned)geteuid());
+    if (name->same_user)
+        err = rpmi_shm_check_server(*fd, name->path);
+    if (err != 0)
+        (void)close(*fd);
+    return err;
 }
 
 static int connect_tcp(const struct rpmi_stream_name *name, uint64_t deadline_ns, int *fd)
