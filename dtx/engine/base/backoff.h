@@ -110,10 +110,10 @@ class RetryDeadline
   public:
     static constexpr uint64_t kFirstNs = 2000000;
     static constexpr uint64_t kLastNs = 200000000;
-    static constexpr uint64_t kTellNs = 1000000000;
+    static constexpr uint64_t kNoticeNs = 1000000000;
 
     explicit RetryDeadline(uint64_t ns)
-        : tell_ns_(now_ns() + kTellNs), half_ns_(now_ns() + ns / 2), end_ns_(now_ns() + ns),
+        : notice_ns_(now_ns() + kNoticeNs), half_ns_(now_ns() + ns / 2), end_ns_(now_ns() + ns),
           chance_(end_ns_)
     {
     }
@@ -127,9 +127,9 @@ class RetryDeadline
         return now_ns() >= half_ns_;
     }
     /* True once, after the time at which the operator is to be told that the session waits. */
-    bool is_time_to_tell()
+    bool is_notice_due()
     {
-        return !std::exchange(told_, told_ || now_ns() >= tell_ns_) && told_;
+        return !std::exchange(noticed_, noticed_ || now_ns() >= notice_ns_) && noticed_;
     }
     uint64_t left_ns() const
     {
@@ -148,8 +148,8 @@ class RetryDeadline
     }
 
   private:
-    uint64_t tell_ns_;
-    bool told_ = false;
+    uint64_t notice_ns_;
+    bool noticed_ = false;
     uint64_t half_ns_;
     uint64_t end_ns_;
     uint64_t pause_ns_ = kFirstNs;

@@ -56,7 +56,7 @@ static void *new_frame(size_t bytes)
     return ::operator new((bytes + kStep - 1) / kStep * kStep);
 }
 
-void *frame_take(size_t bytes)
+void *allocate_frame(size_t bytes)
 {
     if (bytes > kStep * kClasses)
         return ::operator new(bytes);
@@ -68,7 +68,7 @@ void *frame_take(size_t bytes)
     return std::exchange(list, list->next);
 }
 
-void frame_give(void *frame, size_t bytes)
+void free_frame(void *frame, size_t bytes)
 {
     if (bytes > kStep * kClasses) {
         ::operator delete(frame);

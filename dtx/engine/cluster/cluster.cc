@@ -23,7 +23,7 @@
 namespace dtx
 {
 
-static constexpr uint64_t kTellAgainNs = 10000000000;
+static constexpr uint64_t kNoticeAgainNs = 10000000000;
 
 struct Cluster::Reader {
     explicit Reader(const Cluster &cluster)
@@ -39,8 +39,8 @@ struct Cluster::Reader {
 struct Cluster::Seen {
     std::mutex mutex;
     View view;
-    std::string told; /* the last notice, and when it was given */
-    uint64_t told_ns = 0;
+    std::string last_notice; /* the last notice, and when it was given */
+    uint64_t noticed_ns = 0;
     std::map<std::thread::id, std::shared_ptr<Reader>>
         readers; /* of threads that are within a Reading */
 };
@@ -70,7 +70,7 @@ Cluster::Cluster(Schema schema, Options options)
            "interleave of " + std::to_string(options_.interleave) + ", maximum 255");
 }
 
-uint32_t shard_there(const Cluster &cluster, uint32_t server, uint32_t copy)
+uint32_t shard_of_copy(const Cluster &cluster, uint32_t server, uint32_t copy)
 {
     DTX_ASSERT(server < cluster.shards() && copy < cluster.shards());
     return (server + cluster.shards() - copy) % cluster.shards();
@@ -91,14 +91,14 @@ void Cluster::remember(const View &view) const
         seen_->view = view;
 }
 
-void Cluster::tell(const std::string &text) const
+void Cluster::notify(const std::string &text) const
 {
     std::lock_guard lock(seen_->mutex);
 
-    if (text == seen_->told && now_ns() - seen_->told_ns < kTellAgainNs)
+    if (text == seen_->last_notice && now_ns() - seen_->noticed_ns < kNoticeAgainNs)
         return;
-    seen_->told = text;
-    seen_->told_ns = now_ns();
+    seen_->last_notice = text;
+    seen_->noticed_ns = now_ns();
     if (options_.notice)
         options_.notice(text);
     else
@@ -128,7 +128,7 @@ static void create_locks(const Cluster &cluster, rpm_conn *conn, Replica replica
 void create_all_locks(const Cluster &cluster, rpm_conn *conn, uint32_t server)
 {
     for (uint32_t copy = 0; copy < cluster.options().replicas; copy++)
-        create_locks(cluster, conn, { shard_there(cluster, server, copy), server });
+        create_locks(cluster, conn, { shard_of_copy(cluster, server, copy), server });
 }
 
 void create_shard(const Cluster &cluster, rpm_conn *conn, Replica replica, const View &view,
@@ -163,7 +163,7 @@ static void create_on(const Cluster &cluster, uint32_t server, const View &first
     RawConnection connection(cluster, server);
 
     for (uint32_t copy = 0; copy < cluster.options().replicas; copy++) {
-        uint32_t shard = shard_there(cluster, server, copy);
+        uint32_t shard = shard_of_copy(cluster, server, copy);
 
         create_shard(cluster, connection.get(), { shard, server }, first, made);
         /* The shard did not exist, so no session uses its locks. */
@@ -223,7 +223,7 @@ void Cluster::verify() const
     servers.open(0, Claim::none);
     for (uint32_t server = 0; server < shards(); server++)
         for (uint32_t copy = 0; copy < options_.replicas; copy++) {
-            uint32_t shard = shard_there(*this, server, copy);
+            uint32_t shard = shard_of_copy(*this, server, copy);
             Descriptor found{};
 
             if (!servers.placement().view.alive(server))

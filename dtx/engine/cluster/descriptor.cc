@@ -51,7 +51,7 @@ std::string replica_name(const Cluster &cluster, Replica replica)
 }
 
 /* The end of an error text: how to rebuild a server whose pool is damaged. */
-static std::string way_back(Replica replica)
+static std::string rebuild_advice(Replica replica)
 {
     std::string server = " --server " + std::to_string(replica.server) + " URL...";
 
@@ -63,8 +63,8 @@ static std::string way_back(Replica replica)
 
 void fail_damaged(const std::string &what, const Cluster &cluster, Replica replica)
 {
-    throw Error(RPM_E_CORRUPT,
-                replica_name(cluster, replica) + ": " + what + " is damaged" + way_back(replica));
+    throw Error(RPM_E_CORRUPT, replica_name(cluster, replica) + ": " + what + " is damaged" +
+                                   rebuild_advice(replica));
 }
 
 static std::string differs(const char *what, uint64_t found, uint64_t wanted)
@@ -79,7 +79,7 @@ void certify(const Descriptor &found, const Cluster &cluster, Replica replica)
 
     expect(found.magic == kDescriptorMagic, RPM_E_FOREIGN, where,
            "this is not a shard of a database, or it was not written completely, or it is damaged" +
-               way_back(replica));
+               rebuild_advice(replica));
     if (found.checksum != XXH3_64bits(&found, offsetof(Descriptor, checksum)))
         fail_damaged("its descriptor", cluster, replica);
     expect(found.format == kFormatVersion, RPM_E_VERSION, where,

@@ -53,7 +53,7 @@ struct Replica {
 Descriptor describe(const Cluster &cluster, Replica replica);
 
 /* The shard of which a server has copy @copy when all servers live. */
-uint32_t shard_there(const Cluster &cluster, uint32_t server, uint32_t copy);
+uint32_t shard_of_copy(const Cluster &cluster, uint32_t server, uint32_t copy);
 
 /* Create the region of a replica and write its header. In a server's own shard, its state says that
  * @view was accepted. Appends the region's name to @made once it exists, also if it then throws. */

@@ -41,7 +41,7 @@ static ServerState state_in(const Head &head, const Cluster &cluster, uint32_t s
 }
 
 /* The state of a server that is connected and whose shards are not open yet. */
-static ServerState ask(const ServerConnection &connection, const Cluster &cluster)
+static ServerState read_state(const ServerConnection &connection, const Cluster &cluster)
 {
     ShardHeaderRegion header;
     Head head{};
@@ -71,14 +71,14 @@ ServerState state_of(ServerConnection &connection, const Cluster &cluster)
                     });
 }
 
-Answers::Answers(Servers &servers, const View &without) : states_(servers.count())
+StateQuery::StateQuery(Servers &servers, const View &without) : states_(servers.count())
 {
     for (uint32_t server = 0; server < servers.count(); server++) {
         if (!without.alive(server))
             continue;
         try {
             servers.connection(server).connect();
-            states_[server] = ask(servers.connection(server), servers.cluster());
+            states_[server] = read_state(servers.connection(server), servers.cluster());
         } catch (const Fenced &) {
             keep(std::current_exception(), true);
         } catch (const Error &) {
@@ -91,14 +91,14 @@ Answers::Answers(Servers &servers, const View &without) : states_(servers.count(
 
 /* Keeps the first error, but a permanent error replaces a transient one: waiting cannot repair it.
  * */
-void Answers::keep(std::exception_ptr failure, bool away)
+void StateQuery::keep(std::exception_ptr failure, bool away)
 {
     if (!failure_ || (only_away_ && !away))
         failure_ = failure;
     only_away_ &= away;
 }
 
-View Answers::usable(const View &without) const
+View StateQuery::usable(const View &without) const
 {
     if (auto view = usable_view(states_, without))
         return *view;
@@ -113,9 +113,9 @@ View Answers::usable(const View &without) const
 View find_view(Servers &servers)
 {
     View hint = servers.cluster().last_view();
-    Answers first(servers, hint);
-    std::optional<Answers> all;
-    const Answers *answers = &first;
+    StateQuery first(servers, hint);
+    std::optional<StateQuery> all;
+    const StateQuery *answers = &first;
 
     if (!usable_view(first.states()) && hint != View{}) {
         all.emplace(servers, View{});

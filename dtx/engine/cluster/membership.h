@@ -17,10 +17,10 @@ namespace dtx
 
 /* The states of all servers that are not dead in @without; it connects to them. If too few answer,
  * usable() throws the error of one that did not. */
-class Answers
+class StateQuery
 {
   public:
-    Answers(Servers &servers, const View &without);
+    StateQuery(Servers &servers, const View &without);
 
     const States &states() const
     {

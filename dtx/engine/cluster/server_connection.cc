@@ -20,7 +20,7 @@ namespace dtx
 
 static constexpr uint32_t kPollMany = 32;
 static constexpr uint64_t kRecoveryLogBytes = 64 << 10;
-static constexpr uint64_t kQuestionStaging = 64 << 10;
+static constexpr uint64_t kOwnerCheckStaging = 64 << 10;
 
 std::string shard_name(const std::string &database, uint32_t shard)
 {
@@ -155,7 +155,7 @@ void ServerConnection::open_shards(const Placement &placement, bool guarded)
     const std::string &name = cluster_.schema().name();
 
     for (uint32_t copy = 0; copy < options.replicas; copy++) {
-        uint32_t shard = shard_there(cluster_, server_, copy);
+        uint32_t shard = shard_of_copy(cluster_, server_, copy);
         rpm_region_opts opts = rpm_region_opts_init();
 
         opts.level = options.durable ? RPM_DURABLE : RPM_VISIBLE;
@@ -235,12 +235,13 @@ void ServerConnection::close()
 
 size_t ServerConnection::record_max() const
 {
-    return rpm_log_record_max(used(log_));
+    return rpm_log_record_max(require_open(log_));
 }
 
 void ServerConnection::read_locks(uint32_t shard, uint64_t offset, uint64_t *words, uint64_t bytes)
 {
-    check(rpm_region_read(used(locks_[shard].region), offset, words, bytes), "reading locks");
+    check(rpm_region_read(require_open(locks_[shard].region), offset, words, bytes),
+          "reading locks");
 }
 
 void ServerConnection::set_lock_word(uint32_t shard, uint64_t offset, uint64_t word)
@@ -254,7 +255,8 @@ void ServerConnection::set_lock_word(uint32_t shard, uint64_t offset, uint64_t w
 void ServerConnection::fill_locks(uint32_t shard, uint64_t offset, const uint64_t *words,
                                   uint64_t bytes)
 {
-    check(rpm_region_write(used(locks_[shard].region), offset, words, bytes), "filling locks");
+    check(rpm_region_write(require_open(locks_[shard].region), offset, words, bytes),
+          "filling locks");
 }
 
 ServerConnection::Remote &ServerConnection::remote_of(const Operation &op)
@@ -360,8 +362,9 @@ void ServerConnection::note(uint64_t lsn, size_t bytes)
 
 bool ServerConnection::append(const void *record, size_t bytes, Pending *pending, uint64_t *lsn)
 {
-    int err = pending == nullptr ? rpm_log_append(used(log_), record, bytes, lsn)
-                                 : rpm_log_append_async(used(log_), record, bytes, 0, pending, lsn);
+    int err = pending == nullptr
+                  ? rpm_log_append(require_open(log_), record, bytes, lsn)
+                  : rpm_log_append_async(require_open(log_), record, bytes, 0, pending, lsn);
 
     if (err == RPM_E_FULL || err == RPM_E_BUSY)
         return false;
@@ -454,7 +457,7 @@ bool ServerConnection::trim()
     struct rpm_log_info info = rpm_log_info_init();
     uint64_t until;
 
-    check(rpm_log_info(used(log_), &info), "reading the state of a coordinator's log");
+    check(rpm_log_info(require_open(log_), &info), "reading the state of a coordinator's log");
     DTX_ASSERT(kept_first_ <= kept_.size());
     until = kept_first_ < kept_.size() ? retired_lsn_ : info.tail_lsn;
     if (until <= info.head_lsn)
@@ -485,7 +488,7 @@ bool ServerConnection::is_unowned(uint32_t coordinator)
         return false;
     opts.flags = RPM_LOG_WRITE;
     opts.level = cluster_.options().durable ? RPM_DURABLE : RPM_VISIBLE;
-    opts.staging_bytes = kQuestionStaging;
+    opts.staging_bytes = kOwnerCheckStaging;
     opts.inflight_max = 1;
     err = rpm_log_open(conn(), name.c_str(), &opts, &log);
     rpm_log_close(&log);

@@ -124,7 +124,7 @@ enum class Claim {
  * and some of its coroutines have not noticed yet. Throws Fenced. */
 [[noreturn]] void fail_closed();
 
-template <class Handle> inline Handle *used(Handle *handle)
+template <class Handle> inline Handle *require_open(Handle *handle)
 {
     if (handle == nullptr) [[unlikely]]
         fail_closed();
@@ -177,17 +177,17 @@ class ServerConnection
 
     void read(uint32_t shard, uint64_t offset, void *into, uint64_t bytes)
     {
-        check(rpm_region_read(used(rows_[shard].region), offset, into, bytes), "reading");
+        check(rpm_region_read(require_open(rows_[shard].region), offset, into, bytes), "reading");
     }
     /* The CPU fetches the cache lines of a row and its lock, which are read soon. */
     void prefetch(uint32_t shard, uint64_t row, uint64_t row_bytes, uint64_t lock)
     {
-        rpm_region_prefetch(used(rows_[shard].region), row, row_bytes);
-        rpm_region_prefetch(used(locks_[shard].region), lock, sizeof(uint64_t));
+        rpm_region_prefetch(require_open(rows_[shard].region), row, row_bytes);
+        rpm_region_prefetch(require_open(locks_[shard].region), lock, sizeof(uint64_t));
     }
     void write(uint32_t shard, std::span<const rpm_patch> patches)
     {
-        check(rpm_region_writev(used(rows_[shard].region), patches.data(),
+        check(rpm_region_writev(require_open(rows_[shard].region), patches.data(),
                                 static_cast<uint32_t>(patches.size())),
               "installing");
     }
@@ -195,7 +195,7 @@ class ServerConnection
     {
         uint64_t word;
 
-        check(rpm_region_read(used(locks_[shard].region), offset, &word, sizeof(word)),
+        check(rpm_region_read(require_open(locks_[shard].region), offset, &word, sizeof(word)),
               "reading a lock");
         return word;
     }
@@ -206,7 +206,7 @@ class ServerConnection
     {
         uint64_t found;
 
-        check(rpm_region_cas(used(locks_[shard].region), offset, expect, desired, &found),
+        check(rpm_region_cas(require_open(locks_[shard].region), offset, expect, desired, &found),
               "locking");
         return found;
     }

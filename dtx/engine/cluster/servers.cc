@@ -113,7 +113,7 @@ void Servers::idle(uint64_t until_ns)
         /* A coroutine that waits for room in a queue stays ready. Its server may be lost: arm the
          * connections now and then, which notices that. */
         if (quiet_polls_ % kLookEvery == 0)
-            rest(0);
+            sleep_until(0);
         return;
     }
     /* A server process on this machine may need this CPU. */
@@ -124,7 +124,7 @@ void Servers::idle(uint64_t until_ns)
     if (quiet_since_ns_ == 0)
         quiet_since_ns_ = now;
     else if (now - quiet_since_ns_ >= kSpinNs)
-        rest(std::min(until_ns, now + kRestNs));
+        sleep_until(std::min(until_ns, now + kSleepMaxNs));
 }
 
 void Servers::poll_mapped()
@@ -137,7 +137,7 @@ void Servers::poll_mapped()
 /* Sleep until an operation has ended on one of the connections. Arming a connection also detects a
  * server that has not answered for too long. The device model has no descriptors to wait for: then
  * this returns at once. */
-void Servers::rest(uint64_t until_ns)
+void Servers::sleep_until(uint64_t until_ns)
 {
     std::vector<pollfd> fds;
     uint64_t now = now_ns();
@@ -208,7 +208,7 @@ void Servers::each_slot(
     }
 }
 
-bool Servers::is_gone(uint32_t coordinator)
+bool Servers::is_disconnected(uint32_t coordinator)
 {
     return connection(placement_.log_servers(coordinator).front()).is_unowned(coordinator);
 }

@@ -23,7 +23,7 @@ namespace dtx
 class Servers
 {
   public:
-    static constexpr uint64_t kRestNs = 100000000; /* the longest sleep of a thread */
+    static constexpr uint64_t kSleepMaxNs = 100000000; /* the longest sleep of a thread */
 
     Servers(const Cluster &cluster, Scheduler &scheduler);
 
@@ -128,7 +128,7 @@ class Servers
     void each_slot(uint32_t server, uint32_t shard, uint32_t table, uint64_t end,
                    const std::function<void(uint64_t slot, const unsigned char *image)> &callback);
     /* Has no connected client claimed the coordinator's log on its first server? */
-    bool is_gone(uint32_t coordinator);
+    bool is_disconnected(uint32_t coordinator);
 
     /* Counters: operations, and how often a coroutine waited for servers. */
     uint64_t &remote()
@@ -143,7 +143,7 @@ class Servers
 
   private:
     void find_copies(uint32_t shard);
-    void rest(uint64_t until_ns);
+    void sleep_until(uint64_t until_ns);
 
     const Cluster &cluster_;
     Scheduler &scheduler_;

@@ -74,7 +74,7 @@ static std::vector<Line> lines_of(const std::string &text)
     return lines;
 }
 
-static std::string named(uint64_t there, const char *of_what, uint64_t own)
+static std::string mismatch(uint64_t there, const char *of_what, uint64_t own)
 {
     return std::to_string(there) + of_what + ", and " + std::to_string(own) + " in this program";
 }
@@ -89,10 +89,11 @@ static std::string difference(const Line &there, const Line &own)
         return table + "is of kind " + kind_of(there.kind) + ", and " + kind_of(own.kind) +
                " in this program";
     if (there.row_bytes != own.row_bytes)
-        return table + "has rows of " + named(there.row_bytes, " bytes", own.row_bytes);
+        return table + "has rows of " + mismatch(there.row_bytes, " bytes", own.row_bytes);
     if (there.rows_max != own.rows_max)
-        return table + "has room for " + named(there.rows_max, " rows in each shard", own.rows_max);
-    return table + "has index number " + named(there.index, "", own.index);
+        return table + "has room for " +
+               mismatch(there.rows_max, " rows in each shard", own.rows_max);
+    return table + "has index number " + mismatch(there.index, "", own.index);
 }
 
 std::string first_difference(const std::string &there, const std::string &own)

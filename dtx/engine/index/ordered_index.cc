@@ -27,14 +27,14 @@ static Task<std::optional<Address>> leaf_below(Store &store, ReadWriteSet &set, 
 
     for (uint32_t depth = 0; depth < kDepthMax; depth++) {
         const Node *node = known_node(store, set, at, anew);
-        Node looked;
+        Node peeked;
 
         if (node == nullptr) {
-            if (!co_await look_at_node(store, at, &looked)) {
+            if (!co_await peek_node(store, at, &peeked)) {
                 co_await store.servers.scheduler().step();
                 co_return std::nullopt;
             }
-            node = &looked;
+            node = &peeked;
         }
         if (node->level == 0)
             co_return at;

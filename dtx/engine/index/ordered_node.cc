@@ -107,7 +107,7 @@ const Node *known_node(Store &store, ReadWriteSet &set, Address address, bool an
     return found != store.nodes.end() ? &found->second : nullptr;
 }
 
-Task<bool> look_at_node(Store &store, Address address, Node *node)
+Task<bool> peek_node(Store &store, Address address, Node *node)
 {
     /* An array of words, because GCC 12 ignores alignas() in a coroutine's frame. */
     uint64_t words[slot_bytes(sizeof(Node)) / sizeof(uint64_t)];

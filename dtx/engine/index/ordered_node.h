@@ -36,7 +36,7 @@ const Node *known_node(Store &store, ReadWriteSet &set, Address address, bool an
 
 /* Awaited: read a node outside of the transaction into @node. False: another session is writing it.
  * */
-Task<bool> look_at_node(Store &store, Address address, Node *node);
+Task<bool> peek_node(Store &store, Address address, Node *node);
 
 /* Awaited: the leaf of a key, with room for an entry; full nodes on the path are split. */
 Task<Access *> leaf_with_room(Store &store, ReadWriteSet &set, Address root, uint64_t key);

@@ -76,13 +76,13 @@ class Change
 
   private:
     void open(const View &base, const View &next);
-    bool is_so(const Answers &answers, const View &view) const;
+    bool is_in_force(const StateQuery &answers, const View &view) const;
     void check_promotion(const View &next, const std::vector<uint32_t> &dead) const;
     void propose_to_all(const View &view);
     void accept_by_all(const View &view);
     void copy_shard(ServerConnection &from, ServerConnection &to, uint32_t shard);
-    void move_away(ServerConnection &from, uint32_t shard);
-    void fill(ServerConnection &returned, const Placement &next, const FullRecovery &all);
+    void mark_locks_moved(ServerConnection &from, uint32_t shard);
+    void rebuild(ServerConnection &returned, const Placement &next, const FullRecovery &all);
 
     const Cluster &cluster_;
     bool &begun_;
@@ -128,7 +128,7 @@ void Change::accept_by_all(const View &view)
 
 Recovery Change::recover()
 {
-    View view = Answers(servers_, {}).usable();
+    View view = StateQuery(servers_, {}).usable();
     FullRecovery all(servers_);
 
     open(view, view);
@@ -143,7 +143,7 @@ Recovery Change::recover()
 
 /* Throws Error if a server answers that has a part of the database. A server that was started with
  * an empty pool has no part: no session can be using it. */
-static void expect_silence(const Cluster &cluster, uint32_t server)
+static void expect_stopped(const Cluster &cluster, uint32_t server)
 {
     try {
         RawConnection connection(cluster, server);
@@ -159,7 +159,7 @@ static void expect_silence(const Cluster &cluster, uint32_t server)
 }
 
 /* Had all servers accepted @view before this command began? */
-bool Change::is_so(const Answers &answers, const View &view) const
+bool Change::is_in_force(const StateQuery &answers, const View &view) const
 {
     return !begun_ && is_settled(answers.states(), view);
 }
@@ -173,7 +173,7 @@ void Change::check_promotion(const View &next, const std::vector<uint32_t> &dead
                "shard " + std::to_string(shard) +
                    " would have no copy left; promote fewer servers, or restore one first");
     for (uint32_t server : dead)
-        expect_silence(cluster_, server);
+        expect_stopped(cluster_, server);
 }
 
 Recovery Change::promote(const std::vector<uint32_t> &dead)
@@ -183,14 +183,14 @@ Recovery Change::promote(const std::vector<uint32_t> &dead)
     for (uint32_t server : dead)
         gone.kill(server);
 
-    Answers answers(servers_, gone);
+    StateQuery answers(servers_, gone);
     View base = answers.usable(gone);
     View next = base;
     FullRecovery all(servers_);
 
     for (uint32_t server : dead)
         next.kill(server);
-    if (next == base && is_so(answers, base))
+    if (next == base && is_in_force(answers, base))
         return {};
     check_promotion(next, dead);
     open(base, next);
@@ -212,7 +212,7 @@ Recovery Change::promote(const std::vector<uint32_t> &dead)
 /* The view only gets another number: while it is proposed, no session can join. */
 Recovery Change::vacuum()
 {
-    Answers answers(servers_, {});
+    StateQuery answers(servers_, {});
     View base = answers.usable();
     View next = base;
     FullRecovery all(servers_);
@@ -264,7 +264,7 @@ void Change::copy_shard(ServerConnection &from, ServerConnection &to, uint32_t s
 }
 
 /* A session that still reads the lock words there must not find them free. */
-void Change::move_away(ServerConnection &from, uint32_t shard)
+void Change::mark_locks_moved(ServerConnection &from, uint32_t shard)
 {
     uint64_t end = cluster_.layout().lock_bytes();
     std::vector<uint64_t> words(kLocksAtOnce, kMoved);
@@ -275,7 +275,7 @@ void Change::move_away(ServerConnection &from, uint32_t shard)
 }
 
 /* Bring the shards and logs of a server that returns to the state of the live servers. */
-void Change::fill(ServerConnection &returned, const Placement &next, const FullRecovery &all)
+void Change::rebuild(ServerConnection &returned, const Placement &next, const FullRecovery &all)
 {
     AllLogs old(servers_, returned);
 
@@ -286,13 +286,13 @@ void Change::fill(ServerConnection &returned, const Placement &next, const FullR
     for (const auto &there : all.logs())
         old.create_as(*there);
     for (uint32_t copy = 0; copy < next.replicas; copy++) {
-        uint32_t shard = shard_there(cluster_, returned.server(), copy);
+        uint32_t shard = shard_of_copy(cluster_, returned.server(), copy);
         ServerConnection &from = servers_.primary(shard);
 
         copy_shard(from, returned, shard);
         if (next.server_of(shard, 0) == returned.server()) {
             returned.set_lock_word(shard, kReadyOffset, 0);
-            move_away(from, shard);
+            mark_locks_moved(from, shard);
         }
     }
 }
@@ -306,8 +306,8 @@ static void create_missing(const Cluster &cluster, uint32_t server, const View &
         std::vector<std::string> made;
 
         try {
-            create_shard(cluster, connection.get(), { shard_there(cluster, server, copy), server },
-                         base, made);
+            create_shard(cluster, connection.get(),
+                         { shard_of_copy(cluster, server, copy), server }, base, made);
         } catch (const Error &error) {
             /* A shard without its header would pass for a restored one at the next try. */
             for (const std::string &name : made)
@@ -321,14 +321,14 @@ static void create_missing(const Cluster &cluster, uint32_t server, const View &
 
 std::optional<Recovery> Change::restore(uint32_t server)
 {
-    Answers answers(servers_, {});
+    StateQuery answers(servers_, {});
     View base = answers.usable();
     Placement next{ cluster_.shards(), cluster_.options().replicas, base };
     ServerConnection returned(cluster_, server);
     FullRecovery all(servers_);
 
     if (base.alive(server))
-        return is_so(answers, base) ? std::nullopt : std::optional(recover());
+        return is_in_force(answers, base) ? std::nullopt : std::optional(recover());
     create_missing(cluster_, server, base);
     open(base, base);
     returned.connect();
@@ -342,14 +342,14 @@ std::optional<Recovery> Change::restore(uint32_t server)
     all.fence();
     all.redo(base);
     all.clear();
-    fill(returned, next, all);
+    rebuild(returned, next, all);
     accept_by_all(next.view);
     accept(returned, cluster_, next.view);
     return all.recovery();
 }
 
 /* Retry while another membership change is running, until the deadline. */
-template <class Act> static auto insist(const Cluster &cluster, Act act)
+template <class Act> static auto retry_change(const Cluster &cluster, Act act)
 {
     RetryDeadline deadline(cluster.retry_ns());
     bool begun = false;
@@ -378,25 +378,25 @@ static void expect_servers(const Cluster &cluster, const std::vector<uint32_t> &
 
 Recovery Cluster::recover() const
 {
-    return insist(*this, [](Change &change) { return change.recover(); });
+    return retry_change(*this, [](Change &change) { return change.recover(); });
 }
 
 Recovery Cluster::vacuum() const
 {
-    return insist(*this, [](Change &change) { return change.vacuum(); });
+    return retry_change(*this, [](Change &change) { return change.vacuum(); });
 }
 
 Recovery Cluster::promote(const std::vector<uint32_t> &dead) const
 {
     expect_servers(*this, dead);
-    return insist(*this, [&](Change &change) { return change.promote(dead); });
+    return retry_change(*this, [&](Change &change) { return change.promote(dead); });
 }
 
 Recovery Cluster::restore(uint32_t server) const
 {
     expect_servers(*this, { server });
 
-    auto recovery = insist(*this, [&](Change &change) { return change.restore(server); });
+    auto recovery = retry_change(*this, [&](Change &change) { return change.restore(server); });
 
     if (!recovery)
         return {};

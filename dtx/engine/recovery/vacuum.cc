@@ -65,8 +65,8 @@ void Vacuum::scan(uint32_t shard, uint32_t table)
     Use rows = use_of(shard, table);
     Use index = use_of(shard, inner);
 
-    look_at_rows(shard, table, rows);
-    look_at_index(shard, table, index, rows);
+    mark_rows(shard, table, rows);
+    mark_index(shard, table, index, rows);
     follow_returned(shard, table, rows);
     follow_returned(shard, inner, index);
     give_back_lost(shard, table, rows);
@@ -114,7 +114,7 @@ static void mark(std::vector<bool> &slots, uint64_t slot)
         slots[slot] = true;
 }
 
-void Vacuum::look_at_rows(uint32_t shard, uint32_t table, Use &rows)
+void Vacuum::mark_rows(uint32_t shard, uint32_t table, Use &rows)
 {
     each_slot(shard, table, rows.used.size(), [&](uint64_t slot, const unsigned char *image) {
         if ((header_of(image).flags & kObjectValid) != 0)
@@ -137,7 +137,7 @@ static void follow(const Node &node, std::vector<bool> &nodes, std::vector<bool>
         mark(node.level == 0 ? rows : nodes, node.entry[i].slot);
 }
 
-void Vacuum::look_at_index(uint32_t shard, uint32_t table, Use &index, Use &rows)
+void Vacuum::mark_index(uint32_t shard, uint32_t table, Use &index, Use &rows)
 {
     const TableSpec &spec = servers_.cluster().schema().tables()[table];
 

@@ -56,8 +56,8 @@ class Vacuum
                    const std::function<void(uint64_t slot, const unsigned char *image)> &callback);
     Use use_of(uint32_t shard, uint32_t table);
     void follow_returned(uint32_t shard, uint32_t table, Use &use);
-    void look_at_rows(uint32_t shard, uint32_t table, Use &rows);
-    void look_at_index(uint32_t shard, uint32_t table, Use &index, Use &rows);
+    void mark_rows(uint32_t shard, uint32_t table, Use &rows);
+    void mark_index(uint32_t shard, uint32_t table, Use &index, Use &rows);
     void give_back_lost(uint32_t shard, uint32_t table, const Use &use);
     uint64_t slots_at_once(uint32_t table) const;
     void give_back(Address head, std::span<const uint64_t> slots);

@@ -68,7 +68,7 @@ void ObjectReader::prefetch(Address address)
 /* A transaction writes an object only while it holds the object's lock. The object was torn; if the
  * server then finds its lock to be @owner (0, or this transaction) and the same torn bytes, no
  * session is writing it: it is damaged. Throws Error, RPM_E_CORRUPT, in that case. */
-Task<> ObjectReader::expect_in_work(const Access &torn, uint64_t owner)
+Task<> ObjectReader::expect_being_written(const Access &torn, uint64_t owner)
 {
     std::vector<unsigned char> again(torn.bytes);
     uint64_t word = 0;
@@ -87,15 +87,15 @@ Task<> ObjectReader::expect_in_work(const Access &torn, uint64_t owner)
  * before the rows that were sent earlier, and return the version before that commit. */
 Task<> ObjectReader::wait_for_rows(Address address)
 {
-    while (behind_.has(address) && !servers_.primary(address.shard()).is_in_order())
-        co_await behind_.wait_for_one();
+    while (installs_.has(address) && !servers_.primary(address.shard()).is_in_order())
+        co_await installs_.wait_for_one();
 }
 
 /* May the message that reads an object read its lock first? If the transaction then uses no other
  * row, the commit needs no validation. So only for a transaction's first object, or one that
  * follows the index objects that led to it; and only where a CPU carries out the steps, because a
  * NIC may read the second word before the first. */
-bool ObjectReader::looks_first(ReadWriteSet &set, uint32_t bytes) const
+bool ObjectReader::reads_lock_first(ReadWriteSet &set, uint32_t bytes) const
 {
     if (servers_.phases().execute == Via::one_sided ||
         servers_.phases().validate == Via::one_sided || sizeof(uint64_t) + bytes > kAnswerBytes ||
@@ -128,10 +128,10 @@ Task<Access *> ObjectReader::fetch_remote(ReadWriteSet &set, Address address)
     bool looks = false;
 
     if (access == nullptr) {
-        if (!behind_.empty())
+        if (!installs_.empty())
             co_await wait_for_rows(address);
         co_await servers_.scheduler().step();
-        looks = looks_first(set, servers_.layout().table(address.table()).slot_bytes);
+        looks = reads_lock_first(set, servers_.layout().table(address.table()).slot_bytes);
         access = set.add(address, servers_.layout().table(address.table()).slot_bytes);
     }
     for (int tries = 0; !access->whole; tries++) {
@@ -149,7 +149,7 @@ Task<Access *> ObjectReader::fetch_remote(ReadWriteSet &set, Address address)
         }
         if (tries == kTornTries) {
             if (word == 0)
-                co_await expect_in_work(*access, 0);
+                co_await expect_being_written(*access, 0);
             set.blocking_lock = word;
             throw Conflict{};
         }
@@ -176,8 +176,8 @@ Task<Access *> ObjectReader::fetch_locked(ReadWriteSet &set, Address address)
 
     if (set.find(address) != nullptr || !locks_first(address, bytes))
         co_return co_await fetch(set, address);
-    while (behind_.has(address))
-        co_await behind_.wait_for_one();
+    while (installs_.has(address))
+        co_await installs_.wait_for_one();
     co_await servers_.scheduler().step();
     if (set.joined != servers_.joined())
         throw Fenced(RPM_E_FENCED, "this attempt began before the session joined again");
@@ -198,7 +198,7 @@ Task<Access *> ObjectReader::fetch_locked(ReadWriteSet &set, Address address)
     }
     access->locked = access->taken = access->written = access->seen = true;
     if (!take_image(access)) {
-        co_await expect_in_work(*access, set.txn);
+        co_await expect_being_written(*access, set.txn);
         throw Conflict{};
     }
     co_return access;
@@ -220,12 +220,12 @@ Task<> ObjectReader::unlock(const ReadWriteSet &set, Access &access)
     check(servers_.canary(kCanaryLock) ? 0 : err, "freeing a lock");
 }
 
-Task<> ObjectReader::bring(ReadWriteSet &set, const std::vector<Address> &addresses)
+Task<> ObjectReader::fetch_all(ReadWriteSet &set, const std::vector<Address> &addresses)
 {
     OperationBatch batch(servers_, servers_.phases().execute);
     uint32_t first = set.size();
 
-    for (size_t i = 0; i < addresses.size() && !behind_.empty(); i++)
+    for (size_t i = 0; i < addresses.size() && !installs_.empty(); i++)
         co_await wait_for_rows(addresses[i]);
     for (Address address : addresses)
         if (set.find(address) == nullptr) {

@@ -8,7 +8,7 @@
 #define DTX_ENGINE_OBJECT_READER_H
 
 #include "engine/cluster/servers.h"
-#include "engine/store/behind.h"
+#include "engine/store/install_queue.h"
 #include "engine/store/unlocks.h"
 #include <dtx/read_write_set.h>
 #include <dtx/task.h>
@@ -22,8 +22,8 @@ namespace dtx
 class ObjectReader
 {
   public:
-    ObjectReader(Servers &servers, Behind &behind, Unlocks &unlocks)
-        : servers_(servers), behind_(behind), unlocks_(unlocks)
+    ObjectReader(Servers &servers, InstallQueue &installs, Unlocks &unlocks)
+        : servers_(servers), installs_(installs), unlocks_(unlocks)
     {
     }
 
@@ -66,7 +66,7 @@ class ObjectReader
 
     /* Awaited: read in one round trip those objects that this transaction has not read yet. A torn
      * one is read again when the transaction uses it. */
-    Task<> bring(ReadWriteSet &set, const std::vector<Address> &addresses);
+    Task<> fetch_all(ReadWriteSet &set, const std::vector<Address> &addresses);
 
     /* Awaited: read the object into @image, outside of any transaction. False: it is torn. */
     Task<bool> peek(Address address, unsigned char *image, uint32_t bytes);
@@ -83,14 +83,14 @@ class ObjectReader
 
   private:
     Task<Access *> fetch_remote(ReadWriteSet &set, Address address);
-    bool looks_first(ReadWriteSet &set, uint32_t bytes) const;
+    bool reads_lock_first(ReadWriteSet &set, uint32_t bytes) const;
     bool locks_first(Address address, uint32_t bytes);
     bool is_settled(const Access &access, uint64_t word) const;
     Task<> wait_for_rows(Address address);
-    Task<> expect_in_work(const Access &torn, uint64_t owner);
+    Task<> expect_being_written(const Access &torn, uint64_t owner);
 
     Servers &servers_;
-    Behind &behind_;
+    InstallQueue &installs_;
     Unlocks &unlocks_;
 };
 

@@ -35,7 +35,7 @@ void ReadWriteSet::clear()
     begun = false;
     maybe_logged = false;
     logged = false;
-    behind = false;
+    queued = false;
     blocking_lock = 0;
 }
 

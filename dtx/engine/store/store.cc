@@ -28,15 +28,15 @@ void Store::close()
 {
     servers.close();
     unlocks.close();
-    behind.close();
+    installs.close();
 }
 
 void Store::poll(uint64_t idle_until_ns)
 {
     bool idle = servers.poll();
 
-    if (!behind.empty())
-        behind.poll();
+    if (!installs.empty())
+        installs.poll();
     if (idle)
         servers.idle(idle_until_ns);
 }
@@ -45,11 +45,11 @@ void Store::poll(uint64_t idle_until_ns)
 void Store::settle()
 {
     uint64_t until = now_ns() + kSettleNs;
-    auto is_settled = [this] { return behind.empty() && unlocks.empty(); };
+    auto is_settled = [this] { return installs.empty() && unlocks.empty(); };
 
-    while (servers.is_open() && !behind.failed() && !is_settled() &&
-           (!behind.empty() || now_ns() < until))
-        poll(now_ns() + Servers::kRestNs);
+    while (servers.is_open() && !installs.failed() && !is_settled() &&
+           (!installs.empty() || now_ns() < until))
+        poll(now_ns() + Servers::kSleepMaxNs);
 }
 
 } // namespace dtx

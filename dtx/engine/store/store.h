@@ -9,9 +9,9 @@
 #define DTX_ENGINE_STORE_H
 
 #include "engine/cluster/servers.h"
-#include "engine/store/behind.h"
 #include "engine/store/free_slots.h"
 #include "engine/store/guesses.h"
+#include "engine/store/install_queue.h"
 #include "engine/store/object_reader.h"
 #include "engine/store/unlocks.h"
 #include <dtx/ordered_index.h>
@@ -38,8 +38,8 @@ struct Store {
     Servers servers;
     Unlocks unlocks{ servers };
     FreeSlots slots{ servers };
-    Behind behind{ servers, slots, unlocks };
-    ObjectReader objects{ servers, behind, unlocks };
+    InstallQueue installs{ servers, slots, unlocks };
+    ObjectReader objects{ servers, installs, unlocks };
     Guesses guesses;                          /* the slots in which rows were last seen */
     std::unordered_map<uint64_t, Node> nodes; /* inner nodes of ordered indexes, by address, as they
                                                  were when last looked at */

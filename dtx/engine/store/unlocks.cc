@@ -2,7 +2,7 @@
 /*
  * unlocks.cc: free a lock in mapped memory, or send the message that frees it.
  *
- * Tests: tests/unit/dtx/engine/store/behind_test.cpp
+ * Tests: tests/unit/dtx/engine/store/install_queue_test.cpp
  */
 #include "engine/store/unlocks.h"
 

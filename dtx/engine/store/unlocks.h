@@ -2,7 +2,7 @@
 /*
  * unlocks.h: messages that free locks, for which no coroutine waits.
  *
- * Tests: tests/unit/dtx/engine/store/behind_test.cpp
+ * Tests: tests/unit/dtx/engine/store/install_queue_test.cpp
  */
 #ifndef DTX_ENGINE_UNLOCKS_H
 #define DTX_ENGINE_UNLOCKS_H

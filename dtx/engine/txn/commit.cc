@@ -95,7 +95,7 @@ bool Commit::take_versions()
     return true;
 }
 
-bool Commit::is_looked_at(const Access *access) const
+bool Commit::is_validated(const Access *access) const
 {
     TableKind kind = store_.servers.cluster().schema().tables()[access->address.table()].kind;
 
@@ -116,13 +116,13 @@ void Commit::begin_validate(OperationBatch &batch)
         access->current = access->version;
     }
     for (size_t i = 0; free && i < reads_.size(); i++)
-        if (is_looked_at(reads_[i])) {
+        if (is_validated(reads_[i])) {
             batch.lock_word(reads_[i]->address, &reads_[i]->word);
             free = reads_[i]->word == 0;
         }
     batch.then();
     for (size_t i = 0; free && i < reads_.size(); i++)
-        if (is_looked_at(reads_[i]))
+        if (is_validated(reads_[i]))
             batch.version(reads_[i]->address, &reads_[i]->current);
 }
 
@@ -357,7 +357,7 @@ Task<bool> Commit::is_as_read()
         if (access->seen)
             reads_.push_back(access);
     if (!holds && !is_settled()) {
-        if (!store_.behind.empty())
+        if (!store_.installs.empty())
             co_await wait_for_own();
         check_joined();
         set_.begun = true;
@@ -397,20 +397,20 @@ bool Commit::is_one_message() const
  * yet: wait until it has freed them. */
 Task<> Commit::wait_for_own()
 {
-    auto is_behind = [this](const Access *access) {
-        return (access->seen || access->written) && store_.behind.has(access->address);
+    auto is_queued = [this](const Access *access) {
+        return (access->seen || access->written) && store_.installs.has(access->address);
     };
     const std::vector<Access *> &all = set_.sorted();
 
-    while (std::any_of(all.begin(), all.end(), is_behind))
-        co_await store_.behind.wait_for_one();
+    while (std::any_of(all.begin(), all.end(), is_queued))
+        co_await store_.installs.wait_for_one();
 }
 
 /* The record is durable in all logs, so the rows will be installed, by this session or by recovery.
- * The transaction ends here; Behind installs the rows and frees the locks. */
-void Commit::leave_behind(OperationBatch &installing)
+ * The transaction ends here; InstallQueue installs the rows and frees the locks. */
+void Commit::queue_install(OperationBatch &installing)
 {
-    Behind::Commit rest;
+    InstallQueue::Commit rest;
 
     DTX_ASSERT(set_.logged && lsns_.size() == log_servers_.size());
     rest.txn = set_.txn;
@@ -423,8 +423,8 @@ void Commit::leave_behind(OperationBatch &installing)
             rest.freed.push_back(set_[i].address);
     for (size_t i = 0; i < lsns_.size(); i++)
         rest.records.emplace_back(log_servers_[i], lsns_[i]);
-    set_.behind = true;
-    store_.behind.take(std::move(rest));
+    set_.queued = true;
+    store_.installs.add(std::move(rest));
 }
 
 /* One coroutine runs all phases, and starts another only where it has to wait. */
@@ -437,7 +437,7 @@ Task<bool> Commit::run()
 
     if (writes_.empty() && is_settled())
         co_return true;
-    if (!store_.behind.empty())
+    if (!store_.installs.empty())
         co_await wait_for_own();
     check_joined();
     if (!writes_.empty()) {
@@ -483,7 +483,7 @@ Task<bool> Commit::run()
             co_await unlock();
         co_await installing.send();
         check_joined();
-        leave_behind(installing);
+        queue_install(installing);
         trim();
         co_return true;
     }

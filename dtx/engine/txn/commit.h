@@ -23,10 +23,10 @@
  * may be new and others old, and its outcome is unknown.
  *
  * Over a link the session acknowledges the commit when the record is in all logs, before the rows
- * are installed (engine/store/behind.h). A transaction that begins after that finds the rows locked
- * until they are on all copies, and a read of a locked row is not valid: so it reads the new rows,
- * or waits. If the session ends before the rows are installed, the session that takes its logs over
- * installs them from the record before it frees the locks.
+ * are installed (engine/store/install_queue.h). A transaction that begins after that finds the rows
+ * locked until they are on all copies, and a read of a locked row is not valid: so it reads the new
+ * rows, or waits. If the session ends before the rows are installed, the session that takes its
+ * logs over installs them from the record before it frees the locks.
  *
  * Tests: tests/unit/dtx/engine/txn/commit_test.cpp
  */
@@ -77,7 +77,7 @@ class Commit
     bool is_settled() const;
     bool end_validate();
     bool is_free(const Access *access);
-    bool is_looked_at(const Access *access) const;
+    bool is_validated(const Access *access) const;
     void check_joined() const;
     std::optional<Error> too_big() const;
     Task<> refuse(Error error);
@@ -92,7 +92,7 @@ class Commit
     void begin_unlock(OperationBatch &batch);
     Task<> unlock();
     Task<> wait_for_own();
-    void leave_behind(OperationBatch &installing);
+    void queue_install(OperationBatch &installing);
     bool unlock_now();
     void trim();
 

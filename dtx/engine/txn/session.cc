@@ -63,10 +63,10 @@ void Session::check_deadline(const Error &error)
     state_->store.close();
     if (state_->leaving || state_->deadline->is_over())
         throw Error(error.code(), error.what());
-    if (state_->deadline->is_time_to_tell())
-        state_->cluster.tell(error.what() + std::string(" (waiting for up to ") +
-                             std::to_string(state_->deadline->left_ns() / 1000000000 + 1) +
-                             " s more)");
+    if (state_->deadline->is_notice_due())
+        state_->cluster.notify(error.what() + std::string(" (waiting for up to ") +
+                               std::to_string(state_->deadline->left_ns() / 1000000000 + 1) +
+                               " s more)");
 }
 
 /* Joins. While servers do not answer, or another session has the logs, tries again until the retry
@@ -199,7 +199,7 @@ ReadWriteSet &Session::begin()
     }
     /* After the numbers are used up, or installing the rows of a commit failed: joining again
      * fences the other transactions under way. */
-    if (state_->sequence >= state_->numbers || state_->store.behind.failed())
+    if (state_->sequence >= state_->numbers || state_->store.installs.failed())
         rejoin(state_->store.servers.joined(), true);
     DTX_ASSERT(own->size() == 0 && !own->begun && !own->logged);
     DTX_ASSERT(state_->sequence < kNumbersMost);
@@ -302,7 +302,7 @@ bool Session::end(ReadWriteSet &set, Ending ending, bool holds)
      * slots already. */
     if (set.joined == state_->store.servers.joined() && ending != Ending::unknown)
         for (uint32_t i = 0; i < set.size(); i++)
-            if (ending == Ending::commit ? set[i].freed && !set.behind : set[i].fresh)
+            if (ending == Ending::commit ? set[i].freed && !set.queued : set[i].fresh)
                 state_->store.slots.give_back(set[i].address);
     if (state_->listener != nullptr)
         state_->listener->ended({ set.txn, state_->coordinator, set.lane, set.begin_ns, now_ns(),
@@ -314,7 +314,7 @@ bool Session::end(ReadWriteSet &set, Ending ending, bool holds)
 
 bool Session::is_under_way(uint64_t txn) const
 {
-    return state_->store.behind.has(txn) ||
+    return state_->store.installs.has(txn) ||
            std::any_of(state_->sets.begin(), state_->sets.end(),
                        [txn](const auto &own) { return own->busy && own->txn == txn; });
 }
@@ -324,7 +324,7 @@ bool Session::is_under_way(uint64_t txn) const
  * takes over from its coordinator. If the attempt is one of this session and not under way any
  * more, the session joins again, which frees the lock. False: the lock was met before, and its
  * owner may still free it. */
-bool Session::look_after_owner(uint64_t word)
+bool Session::handle_lock_owner(uint64_t word)
 {
     uint32_t coordinator = coordinator_of(word);
 
@@ -339,7 +339,7 @@ bool Session::look_after_owner(uint64_t word)
     if (coordinator == state_->coordinator && (asks || verdict == Lease::Verdict::over))
         rejoin(state_->store.servers.joined(), true);
     else if (verdict == Lease::Verdict::over ||
-             (asks && state_->store.servers.is_gone(coordinator)))
+             (asks && state_->store.servers.is_disconnected(coordinator)))
         take_over(coordinator);
     return verdict == Lease::Verdict::fresh || verdict == Lease::Verdict::over;
 }
@@ -363,9 +363,9 @@ Task<void> Session::back_off(Progress &progress, uint64_t blocking_lock)
     uint32_t most = state_->cluster.options().conflicts_max;
     uint32_t conflicts = progress.outcome.conflicts;
 
-    if (state_->store.behind.failed())
+    if (state_->store.installs.failed())
         rejoin(state_->store.servers.joined(), false);
-    progress.counted += look_after_owner(blocking_lock) ? 1 : 0;
+    progress.counted += handle_lock_owner(blocking_lock) ? 1 : 0;
     if (most != 0 && progress.counted > most)
         throw Error(RPM_E_BUSY, "aborted after " + std::to_string(conflicts) +
                                     " conflicts (conflicts_max " + std::to_string(most) +
@@ -385,7 +385,7 @@ void Session::run(std::vector<Task<void>> tasks)
         thrown = std::current_exception();
     }
     state_->store.settle();
-    if (state_->store.behind.failed())
+    if (state_->store.installs.failed())
         rejoin(state_->store.servers.joined(), false);
     if (thrown)
         std::rethrow_exception(thrown);

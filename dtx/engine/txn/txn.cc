@@ -36,7 +36,7 @@ static Task<std::optional<uint64_t>> look_up(Store &store, ReadWriteSet &set, ui
 }
 
 /* @row if it is the row of @key, else nullptr. */
-static Access *if_it_is(Access *row, uint64_t key)
+static Access *if_key_is(Access *row, uint64_t key)
 {
     return row->valid() && row->header().key == key ? row : nullptr;
 }
@@ -52,12 +52,12 @@ static Task<Access *> row_at(Store &store, ReadWriteSet &set, Address address, u
         row = co_await store.objects.fetch_locked(set, address);
     else
         row = co_await store.objects.fetch(set, address);
-    co_return if_it_is(row, key);
+    co_return if_key_is(row, key);
 }
 
 /* The row was found, so the commit need not validate the index objects, from @first on, that led to
  * it. */
-static void let_go(ReadWriteSet &set, uint32_t first, uint32_t index)
+static void skip_validation(ReadWriteSet &set, uint32_t first, uint32_t index)
 {
     for (uint32_t i = first; i < set.size(); i++)
         if (set[i].address.table() == index)
@@ -72,9 +72,9 @@ static bool is_used(const Access *access)
 
 /* The object in the slot of a guess: @found if it is the row of @key. Otherwise nullptr, and the
  * commit need not validate it unless the transaction had @used it before. */
-static Access *judge(bool used, Access *found, uint64_t key)
+static Access *check_guess(bool used, Access *found, uint64_t key)
 {
-    Access *row = if_it_is(found, key);
+    Access *row = if_key_is(found, key);
 
     if (row == nullptr && !used)
         found->seen = false;
@@ -95,7 +95,7 @@ static Task<Access *> find_row(Store &store, ReadWriteSet &set, uint32_t table, 
         else
             found = co_await store.objects.fetch(set, *guess);
 
-        Access *row = judge(used, found, key);
+        Access *row = check_guess(used, found, key);
 
         if (row != nullptr)
             co_return row;
@@ -113,7 +113,7 @@ static Task<Access *> find_row(Store &store, ReadWriteSet &set, uint32_t table, 
     /* The row was deleted between the reads of the index and of the row. */
     if (row == nullptr)
         throw Inconsistent{};
-    let_go(set, first, spec_of(store, table).index);
+    skip_validation(set, first, spec_of(store, table).index);
     store.guesses.note(key, row->address);
     co_return row;
 }
@@ -135,9 +135,9 @@ static Access *look_up_now(Store &store, ReadWriteSet &set, uint32_t table, uint
     Address address = Address::of(store.servers.shard_of(table, key), table, *slot);
     Access *row = store.objects.fetch_now(set, address, set.find(address));
 
-    if (row == nullptr || if_it_is(row, key) == nullptr)
+    if (row == nullptr || if_key_is(row, key) == nullptr)
         return nullptr;
-    let_go(set, first, spec.index);
+    skip_validation(set, first, spec.index);
     store.guesses.note(key, address);
     return row;
 }
@@ -152,7 +152,7 @@ static Access *find_row_now(Store &store, ReadWriteSet &set, uint32_t table, uin
 
         if (found == nullptr)
             return nullptr;
-        if (Access *row = judge(used, found, key))
+        if (Access *row = check_guess(used, found, key))
             return row;
     }
     return look_up_now(store, set, table, key);
@@ -178,7 +178,7 @@ const Access *Txn::find_now(uint32_t table, uint64_t key, bool updates)
 
 Task<const Access *> Txn::find(uint32_t table, uint64_t key, bool updates)
 {
-    Alone alone(*this);
+    OperationGuard guard(*this);
     Access *row = co_await find_row(session_.store(), set_, table, key, updates);
 
     if (updates && row != nullptr)
@@ -215,14 +215,14 @@ bool Txn::replace_now(uint32_t table, uint64_t key, const void *row)
 
 Task<bool> Txn::replace(uint32_t table, uint64_t key, const void *row)
 {
-    Alone alone(*this);
+    OperationGuard guard(*this);
 
     co_return change(co_await find_row(session_.store(), set_, table, key, false), table, row);
 }
 
 Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)
 {
-    Alone alone(*this);
+    OperationGuard guard(*this);
     Store &store = session_.store();
 
     if (co_await look_up(store, set_, table, key))
@@ -266,7 +266,7 @@ Task<bool> Txn::insert(ByteTable table, uint64_t key, Bytes row)
 Task<std::vector<std::pair<uint64_t, Txn::Bytes>>>
 Txn::scan(ByteTable table, uint64_t from, uint64_t to, uint32_t limit, Order order)
 {
-    Alone alone(*this);
+    OperationGuard guard(*this);
     std::vector<std::pair<uint64_t, Bytes>> rows;
     auto found = co_await range(table.number, { from, to, limit, order });
 
@@ -278,7 +278,7 @@ Txn::scan(ByteTable table, uint64_t from, uint64_t to, uint32_t limit, Order ord
 
 Task<bool> Txn::remove(uint32_t table, uint64_t key)
 {
-    Alone alone(*this);
+    OperationGuard guard(*this);
     Store &store = session_.store();
     std::optional<uint64_t> slot;
 
@@ -320,7 +320,7 @@ bool Txn::prefetch_now(std::span<const Wanted> rows)
 
 Task<std::monostate> Txn::prefetch_remote(std::span<const Wanted> rows)
 {
-    Alone alone(*this);
+    OperationGuard guard(*this);
     Store &store = session_.store();
     std::vector<Address> remote;
 
@@ -328,7 +328,7 @@ Task<std::monostate> Txn::prefetch_remote(std::span<const Wanted> rows)
         if (auto address = store.guesses.find(row.table, row.key);
             address && store.objects.is_remote(*address))
             remote.push_back(*address);
-    co_await store.objects.bring(set_, remote);
+    co_await store.objects.fetch_all(set_, remote);
     co_return std::monostate{};
 }
 
@@ -341,7 +341,7 @@ Task<> Txn::prefetch_slots(uint32_t table, const std::vector<std::pair<uint64_t,
         if (Address address = Address::of(store.servers.shard_of(table, key), table, slot);
             store.objects.is_remote(address))
             remote.push_back(address);
-    co_await store.objects.bring(set_, remote);
+    co_await store.objects.fetch_all(set_, remote);
 }
 
 Task<std::vector<std::pair<uint64_t, uint64_t>>> Txn::range(uint32_t table, Range range)

@@ -206,7 +206,7 @@ class Cluster
     View last_view() const;
     void remember(const View &view) const;
     /* Give @text to Options.notice; the same text at most once in ten seconds. */
-    void tell(const std::string &text) const;
+    void notify(const std::string &text) const;
 
   private:
     struct Seen;

@@ -107,10 +107,10 @@ class ReadWriteSet
     uint64_t begin_ns = 0;
     bool begun = false;         /* the transaction has sent requests that lock: it may hold locks */
     bool maybe_logged = false;  /* a log may hold the redo record; without logs: a row of it may be
-                                  installed */
+                                   installed */
     bool logged = false;        /* all logs hold it; without logs: all rows are installed. It is
-                                  committed, whatever fails now */
-    bool behind = false;        /* committed, its rows not installed yet: engine/store/behind.h */
+                                   committed, whatever fails now */
+    bool queued = false;        /* committed, its rows not installed yet: see InstallQueue */
     uint64_t blocking_lock = 0; /* number of the attempt whose lock caused the conflict; 0: none */
     uint64_t joined = 0;        /* Servers::joined() when the attempt began */
     std::vector<unsigned char> record;

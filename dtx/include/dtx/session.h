@@ -181,13 +181,13 @@ class Session
         uint32_t counted = 0; /* conflicts; repeated conflicts on one lock count once */
     };
 
-    /* As transact(). @alone: false within a transaction that was admitted already. */
-    template <class Body> Task<Outcome> attempt(Body body, bool alone)
+    /* As transact(). @admits: false within a transaction that was admitted already. */
+    template <class Body> Task<Outcome> attempt(Body body, bool admits)
     {
         Progress progress;
         std::optional<Admitted> admitted;
 
-        if (alone) {
+        if (admits) {
             admitted.emplace(co_await Admission{ *this });
             renew_numbers();
         }
@@ -213,7 +213,7 @@ class Session
             }
             again = co_await conclude(set, result, std::move(thrown), progress);
         }
-        if (alone && has_surplus())
+        if (admits && has_surplus())
             co_await return_surplus();
         co_return progress.outcome;
     }
@@ -239,7 +239,7 @@ class Session
     void rejoin(uint64_t joined, bool needed);
     void join_once();
     bool is_under_way(uint64_t txn) const;
-    bool look_after_owner(uint64_t word);
+    bool handle_lock_owner(uint64_t word);
     void take_over(uint32_t coordinator);
     Task<void> back_off(Progress &progress, uint64_t blocking_lock);
     bool may_enter() const;

@@ -20,8 +20,8 @@ namespace dtx
 {
 
 /* Memory for coroutine frames of this thread. */
-void *frame_take(size_t bytes);
-void frame_give(void *frame, size_t bytes);
+void *allocate_frame(size_t bytes);
+void free_frame(void *frame, size_t bytes);
 
 template <class T> class Task;
 
@@ -31,11 +31,11 @@ struct PromiseBase {
 
     static void *operator new(size_t bytes)
     {
-        return frame_take(bytes);
+        return allocate_frame(bytes);
     }
     static void operator delete(void *frame, size_t bytes)
     {
-        frame_give(frame, bytes);
+        free_frame(frame, bytes);
     }
     std::suspend_always initial_suspend() noexcept
     {
@@ -150,21 +150,21 @@ inline Task<void> Promise<void>::get_return_object() noexcept
     return Task<void>(std::coroutine_handle<Promise<void>>::from_promise(*this));
 }
 
-/* Awaited: the result of @Attempt::now() if it has one, without a coroutine; else that of the task
- * that later() begins. */
-template <class Attempt> class [[nodiscard]] AtOnce
+/* Awaited: the result of @Operation::now() if it has one, without a coroutine; else the result of
+ * the task that later() begins. */
+template <class Operation> class [[nodiscard]] AtOnce
 {
   public:
-    explicit AtOnce(Attempt attempt) : attempt_(std::move(attempt)) {}
+    explicit AtOnce(Operation operation) : operation_(std::move(operation)) {}
 
     bool await_ready()
     {
-        now_ = attempt_.now();
+        now_ = operation_.now();
         return now_.has_value();
     }
     bool await_suspend(std::coroutine_handle<> awaiting)
     {
-        task_.emplace(attempt_.later());
+        task_.emplace(operation_.later());
         return task_->await_suspend(awaiting);
     }
     auto await_resume()
@@ -173,9 +173,9 @@ template <class Attempt> class [[nodiscard]] AtOnce
     }
 
   private:
-    Attempt attempt_;
-    decltype(std::declval<Attempt &>().now()) now_;
-    std::optional<decltype(std::declval<Attempt &>().later())> task_;
+    Operation operation_;
+    decltype(std::declval<Operation &>().now()) now_;
+    std::optional<decltype(std::declval<Operation &>().later())> task_;
 };
 
 } // namespace dtx

@@ -85,7 +85,7 @@ class Txn
                                                      uint32_t limit = UINT32_MAX,
                                                      Order order = Order::ascending)
     {
-        Alone alone(*this);
+        OperationGuard guard(*this);
         std::vector<std::pair<uint64_t, Row>> rows;
         auto found = co_await range(table.number, { from, to, limit, order });
 
@@ -146,19 +146,19 @@ class Txn
 
     /* Held by an operation while it is under way. Its constructor throws Error if another operation
      * is: both would read the same objects into the same memory at different times. */
-    class Alone
+    class OperationGuard
     {
       public:
-        explicit Alone(Txn &txn) : txn_(txn)
+        explicit OperationGuard(Txn &txn) : txn_(txn)
         {
             txn.expect_idle();
-            txn.at_work_ = true;
+            txn.under_way_ = true;
         }
-        Alone(const Alone &) = delete;
-        Alone &operator=(const Alone &) = delete;
-        ~Alone()
+        OperationGuard(const OperationGuard &) = delete;
+        OperationGuard &operator=(const OperationGuard &) = delete;
+        ~OperationGuard()
         {
-            txn_.at_work_ = false;
+            txn_.under_way_ = false;
         }
 
       private:
@@ -166,7 +166,7 @@ class Txn
     };
     void expect_idle() const
     {
-        if (at_work_)
+        if (under_way_)
             refuse();
     }
     [[noreturn]] static void refuse();
@@ -279,7 +279,7 @@ class Txn
     Session &session_;
     ReadWriteSet &set_;
     uint64_t id_;
-    bool at_work_ = false;
+    bool under_way_ = false;
 };
 
 /* For a row that must be there, in a body. If it is not, throws Inconsistent: if another

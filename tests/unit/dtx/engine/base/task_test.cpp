@@ -59,14 +59,14 @@ TEST_CASE("dtx: an exception passes to the coroutine that awaits the task", "[un
 
 TEST_CASE("dtx: memory of coroutine frames is reused, of large ones too", "[unit]")
 {
-    void *small = dtx::frame_take(100);
+    void *small = dtx::allocate_frame(100);
 
-    dtx::frame_give(small, 100);
-    CHECK(dtx::frame_take(110) == small);
-    dtx::frame_give(small, 110);
+    dtx::free_frame(small, 100);
+    CHECK(dtx::allocate_frame(110) == small);
+    dtx::free_frame(small, 110);
 
-    void *large = dtx::frame_take(100000);
+    void *large = dtx::allocate_frame(100000);
 
     REQUIRE(large != nullptr);
-    dtx::frame_give(large, 100000);
+    dtx::free_frame(large, 100000);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * behind.h: commits that were acknowledged and whose rows are not installed yet.
+ * install_queue.h: commits that were acknowledged and whose rows are not installed yet.
  *
  * Over a link a transaction is committed as soon as its redo record is durable in all its logs. The
  * session then sends the rows and acknowledges the commit. When the rows are on all copies, the
@@ -8,10 +8,10 @@
  * freed. Until then other sessions find the rows locked, and a commit of this session that needs
  * such a row waits.
  *
- * Tests: tests/unit/dtx/engine/store/behind_test.cpp
+ * Tests: tests/unit/dtx/engine/store/install_queue_test.cpp
  */
-#ifndef DTX_ENGINE_BEHIND_H
-#define DTX_ENGINE_BEHIND_H
+#ifndef DTX_ENGINE_INSTALL_QUEUE_H
+#define DTX_ENGINE_INSTALL_QUEUE_H
 
 #include "engine/cluster/servers.h"
 #include "engine/store/free_slots.h"
@@ -28,7 +28,7 @@
 namespace dtx
 {
 
-class Behind
+class InstallQueue
 {
   public:
     struct Commit {
@@ -40,15 +40,15 @@ class Behind
             records; /* server, and LSN in its log, of each copy of the redo record */
     };
 
-    Behind(Servers &servers, FreeSlots &slots, Unlocks &unlocks)
+    InstallQueue(Servers &servers, FreeSlots &slots, Unlocks &unlocks)
         : servers_(servers), slots_(slots), unlocks_(unlocks)
     {
     }
-    Behind(const Behind &) = delete;
-    Behind &operator=(const Behind &) = delete;
+    InstallQueue(const InstallQueue &) = delete;
+    InstallQueue &operator=(const InstallQueue &) = delete;
 
     /* Installs the rows of @commit, which is durable in its logs, and frees its locks. */
-    void take(Commit commit);
+    void add(Commit commit);
 
     /* Finish the commits whose rows are installed by now. */
     void poll();
@@ -76,14 +76,14 @@ class Behind
     struct Wait {
         bool await_ready() const noexcept
         {
-            return behind.empty() || behind.failed();
+            return installs.empty() || installs.failed();
         }
         void await_suspend(std::coroutine_handle<> handle)
         {
-            behind.waiting_.push_back(handle);
+            installs.waiting_.push_back(handle);
         }
         void await_resume() const noexcept {}
-        Behind &behind;
+        InstallQueue &installs;
     };
     bool end(Commit &commit);
     bool unlock(Commit &commit);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * behind.cc: install the rows of acknowledged commits and free their locks.
+ * install_queue.cc: install the rows of acknowledged commits and free their locks.
  *
  * Invariants
  *   a lock is freed, and a record may be trimmed, only when the rows are on all copies
  *   a freed slot is used again only after the message that frees its lock was sent
  *
- * Tests: tests/unit/dtx/engine/store/behind_test.cpp
+ * Tests: tests/unit/dtx/engine/store/install_queue_test.cpp
  */
-#include "engine/store/behind.h"
+#include "engine/store/install_queue.h"
 
 #include "engine/base/assert.h"
 #include <dtx/error.h>
@@ -18,7 +18,7 @@
 namespace dtx
 {
 
-void Behind::take(Commit commit)
+void InstallQueue::add(Commit commit)
 {
     DTX_ASSERT(commit.txn != 0 && !has(commit.txn));
     DTX_ASSERT(!commit.records.empty()); /* recovery finishes it if this session does not */
@@ -26,13 +26,13 @@ void Behind::take(Commit commit)
     commits_.push_back(std::move(commit));
 }
 
-bool Behind::has(uint64_t txn) const
+bool InstallQueue::has(uint64_t txn) const
 {
     return std::any_of(commits_.begin(), commits_.end(),
                        [txn](const Commit &commit) { return commit.txn == txn; });
 }
 
-bool Behind::has(Address address) const
+bool InstallQueue::has(Address address) const
 {
     return std::any_of(commits_.begin(), commits_.end(), [address](const Commit &commit) {
         return std::binary_search(commit.locked.begin(), commit.locked.end(), address);
@@ -40,7 +40,7 @@ bool Behind::has(Address address) const
 }
 
 /* Free locks until the connection takes no more messages. True: all of them are freed. */
-bool Behind::unlock(Commit &commit)
+bool InstallQueue::unlock(Commit &commit)
 {
     while (!commit.locked.empty()) {
         int err = unlocks_.send(commit.locked.back(), commit.txn);
@@ -54,7 +54,7 @@ bool Behind::unlock(Commit &commit)
 }
 
 /* Finish a commit as far as possible now. True: it is finished. */
-bool Behind::end(Commit &commit)
+bool InstallQueue::end(Commit &commit)
 {
     if (commit.rows.pending->remaining > 0)
         return false;
@@ -69,7 +69,7 @@ bool Behind::end(Commit &commit)
 }
 
 /* Where steps interleave, some commits wait for another turn although they could go on. */
-void Behind::poll()
+void InstallQueue::poll()
 {
     size_t before = commits_.size();
 
@@ -88,7 +88,7 @@ void Behind::poll()
         wake_all();
 }
 
-Task<> Behind::wait_for_one()
+Task<> InstallQueue::wait_for_one()
 {
     if (failed())
         throw Fenced(RPM_E_LOST, "installing the rows of an earlier commit of this session failed");
@@ -97,13 +97,13 @@ Task<> Behind::wait_for_one()
     co_await Wait{ *this };
 }
 
-void Behind::wake_all()
+void InstallQueue::wake_all()
 {
     for (std::coroutine_handle<> handle : std::exchange(waiting_, {}))
         servers_.scheduler().wake(handle);
 }
 
-void Behind::close()
+void InstallQueue::close()
 {
     commits_.clear();
     failed_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/store/behind.h"
+#include "engine/store/install_queue.h"
 
 #include "support/rounds.h"
 #include "unit/dtx/engine/database.h"
