@@ -88,15 +88,15 @@ class Life
         result_.promotion = count([&] { insist([&] { (void)cluster_.promote({ cut_.gone }); }); },
                                   other(), cut_.second);
         examine("without the server");
-        session_ = std::make_unique<Session>(cluster_, 1, &witness_);
+        session_ = std::make_unique<Session>(cluster_, 1, &recorder_);
         run();
         session_.reset();
         world_.gone = UINT32_MAX;
         result_.restoration =
             count([&] { insist([&] { (void)cluster_.restore(cut_.gone); }); }, other(), cut_.third);
         examine("with it again");
-        witness_.look_at(cluster_);
-        result_.faults += witness_.verdict();
+        recorder_.add_final_state(cluster_);
+        result_.faults += recorder_.verdict();
         result_.restarts = world_.restarts;
         return result_;
     }
@@ -108,7 +108,7 @@ class Life
     }
     void load()
     {
-        session_ = std::make_unique<Session>(cluster_, 0, &witness_);
+        session_ = std::make_unique<Session>(cluster_, 0, &recorder_);
         REQUIRE(now(*session_, [&](Txn &txn) -> Task<bool> {
                     for (uint32_t shard = 0; shard < kServers; shard++)
                         (void)co_await txn.insert(tables_.accounts, in_partition(shard, 1),
@@ -189,7 +189,7 @@ class Life
     DtxWorld world_;
     Tables tables_;
     dtx::Cluster cluster_;
-    Witness witness_;
+    Recorder recorder_;
     std::unique_ptr<Session> session_;
     Result result_;
     int number_ = 0;

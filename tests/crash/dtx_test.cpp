@@ -68,10 +68,10 @@ struct Result {
 };
 
 // Compares both copies with what the run should have left.
-std::string faults_of(const dtx::Cluster &cluster, const Tables &tables, const Witness &witness,
+std::string faults_of(const dtx::Cluster &cluster, const Tables &tables, const Recorder &recorder,
                       int acknowledged, int unknown)
 {
-    std::string faults = witness.verdict();
+    std::string faults = recorder.verdict();
 
     try {
         Seen seen = look(cluster, tables, 0);
@@ -109,11 +109,11 @@ Result live_through(uint64_t event, uint32_t server, rpm_cut cut, uint32_t canar
     int acknowledged = 0;
     int unknown = 0;
     Result result;
-    Witness witness;
+    Recorder recorder;
 
     cluster.create();
     {
-        dtx::Session session(cluster, 0, &witness);
+        dtx::Session session(cluster, 0, &recorder);
 
         load(session, tables);
         uint64_t begin = rpm_sim_events(world.sim);
@@ -129,9 +129,9 @@ Result live_through(uint64_t event, uint32_t server, rpm_cut cut, uint32_t canar
     }
     rpm_sim_cut_at(world.sim, server, 0, RPM_CUT_NONE);
     (void)cluster.recover();
-    witness.look_at(cluster);
+    recorder.add_final_state(cluster);
     result.happened = world.restarts > 0;
-    result.faults = faults_of(cluster, tables, witness, acknowledged, unknown);
+    result.faults = faults_of(cluster, tables, recorder, acknowledged, unknown);
     return result;
 }
 

@@ -90,7 +90,7 @@ class OperationBatch
     }
     uint64_t chance(uint64_t below)
     {
-        return dtx::Chance(state_++).below(below);
+        return dtx::SplitMix64(state_++).below(below);
     }
 
     void run_until_killed(const dtx::Cluster &cluster)

@@ -45,7 +45,7 @@ class Backoff
 
     /* The @nth attempt of a transaction, from 1 on, ended in a conflict. Returns how long to wait.
      * */
-    uint64_t wait_ns(uint32_t nth, uint64_t now, Chance &chance)
+    uint64_t wait_ns(uint32_t nth, uint64_t now, SplitMix64 &random)
     {
         DTX_ASSERT(nth >= 1);
         retries_++;
@@ -56,7 +56,7 @@ class Backoff
 
         uint64_t base = std::min(kFirstNs << std::min(nth - 1, 10u), limit_ns_);
 
-        return base + chance.below(kFirstNs);
+        return base + random.below(kFirstNs);
     }
     uint64_t limit_ns() const
     {
@@ -114,7 +114,7 @@ class RetryDeadline
 
     explicit RetryDeadline(uint64_t ns)
         : notice_ns_(now_ns() + kNoticeNs), half_ns_(now_ns() + ns / 2), end_ns_(now_ns() + ns),
-          chance_(end_ns_)
+          random_(end_ns_)
     {
     }
 
@@ -140,7 +140,7 @@ class RetryDeadline
     {
         uint64_t now = now_ns();
         uint64_t ns =
-            std::min(pause_ns_ / 2 + chance_.below(pause_ns_), end_ns_ - std::min(now, end_ns_));
+            std::min(pause_ns_ / 2 + random_.below(pause_ns_), end_ns_ - std::min(now, end_ns_));
         timespec pause{ static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000) };
 
         nanosleep(&pause, nullptr);
@@ -153,7 +153,7 @@ class RetryDeadline
     uint64_t half_ns_;
     uint64_t end_ns_;
     uint64_t pause_ns_ = kFirstNs;
-    Chance chance_;
+    SplitMix64 random_;
 };
 
 } // namespace dtx

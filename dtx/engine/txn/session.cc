@@ -371,7 +371,7 @@ Task<void> Session::back_off(Progress &progress, uint64_t blocking_lock)
                                     " conflicts (conflicts_max " + std::to_string(most) +
                                     "); raise the limit, or touch fewer rows at once");
     co_await state_->scheduler.sleep_until(
-        now + state_->backoff.wait_ns(conflicts, now, state_->scheduler.chance()));
+        now + state_->backoff.wait_ns(conflicts, now, state_->scheduler.random()));
 }
 
 void Session::run(std::vector<Task<void>> tasks)

@@ -302,14 +302,14 @@ Task<bool> Txn::remove(uint32_t table, uint64_t key)
 }
 
 /* First all guesses, then all rows: the cache misses of each overlap. */
-bool Txn::prefetch_now(std::span<const Wanted> rows)
+bool Txn::prefetch_now(std::span<const RowKey> rows)
 {
     Store &store = session_.store();
     bool mapped = true;
 
-    for (const Wanted &row : rows)
+    for (const RowKey &row : rows)
         store.guesses.prefetch(row.table, row.key);
-    for (const Wanted &row : rows)
+    for (const RowKey &row : rows)
         if (auto address = store.guesses.find(row.table, row.key)) {
             mapped = mapped && !store.objects.is_remote(*address);
             if (mapped)
@@ -318,13 +318,13 @@ bool Txn::prefetch_now(std::span<const Wanted> rows)
     return mapped;
 }
 
-Task<std::monostate> Txn::prefetch_remote(std::span<const Wanted> rows)
+Task<std::monostate> Txn::prefetch_remote(std::span<const RowKey> rows)
 {
     OperationGuard guard(*this);
     Store &store = session_.store();
     std::vector<Address> remote;
 
-    for (const Wanted &row : rows)
+    for (const RowKey &row : rows)
         if (auto address = store.guesses.find(row.table, row.key);
             address && store.objects.is_remote(*address))
             remote.push_back(*address);

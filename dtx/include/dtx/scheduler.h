@@ -24,11 +24,11 @@ namespace dtx
 /* Nanoseconds of the machine's monotonic clock. */
 uint64_t now_ns();
 
-/* splitmix64: small and seeded. */
-class Chance
+/* The generator splitmix64: small, and its seed gives the same numbers on each machine. */
+class SplitMix64
 {
   public:
-    explicit Chance(uint64_t seed) : state_(seed) {}
+    explicit SplitMix64(uint64_t seed) : state_(seed) {}
     uint64_t next()
     {
         uint64_t z = state_ += 0x9e3779b97f4a7c15u;
@@ -51,7 +51,7 @@ class Scheduler
 {
   public:
     /* @interleave: of 256 steps, how many let another coroutine go first. */
-    Scheduler(uint64_t seed, uint32_t interleave) : chance_(seed), interleave_(interleave) {}
+    Scheduler(uint64_t seed, uint32_t interleave) : random_(seed), interleave_(interleave) {}
 
     /* Awaited: let other coroutines run first; a step of a test does so at random. */
     struct Turn {
@@ -73,7 +73,7 @@ class Scheduler
     }
     Turn step()
     {
-        return { *this, interleave_ != 0 && chance_.below(256) < interleave_ };
+        return { *this, interleave_ != 0 && random_.below(256) < interleave_ };
     }
 
     /* Awaited: continue at that time; other coroutines run meanwhile. Where steps interleave: after
@@ -123,9 +123,9 @@ class Scheduler
     void run(std::vector<Task<void>> &tasks,
              const std::function<void(uint64_t idle_until_ns)> &poll);
 
-    Chance &chance()
+    SplitMix64 &random()
     {
-        return chance_;
+        return random_;
     }
 
   private:
@@ -139,7 +139,7 @@ class Scheduler
 
     std::deque<std::coroutine_handle<>> ready_;
     std::vector<Sleeper> sleeping_;
-    Chance chance_;
+    SplitMix64 random_;
     uint32_t interleave_;
 };
 

@@ -41,7 +41,7 @@ struct TableSpec {
 };
 
 /* A row to prefetch, of any table. */
-struct Wanted {
+struct RowKey {
     uint32_t table;
     uint64_t key;
 };
@@ -51,7 +51,7 @@ template <class Row> struct Table {
     static_assert(std::is_trivially_copyable_v<Row>, "rows are copied as bytes");
     uint32_t number = 0;
 
-    Wanted at(uint64_t key) const
+    RowKey at(uint64_t key) const
     {
         return { number, key };
     }
@@ -62,7 +62,7 @@ struct ByteTable {
     uint32_t number = 0;
     uint32_t row_bytes = 0;
 
-    Wanted at(uint64_t key) const
+    RowKey at(uint64_t key) const
     {
         return { number, key };
     }

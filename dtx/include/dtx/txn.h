@@ -123,13 +123,13 @@ class Txn
      * afterwards takes no round trip where this session has met them before; where the servers'
      * memory is mapped, they miss this CPU's caches all at once. Changes nothing else. Throws
      * Fenced. */
-    auto prefetch(std::vector<Wanted> rows)
+    auto prefetch(std::vector<RowKey> rows)
     {
-        return AtOnce(Prefetch<std::vector<Wanted>>{ *this, std::move(rows) });
+        return AtOnce(Prefetch<std::vector<RowKey>>{ *this, std::move(rows) });
     }
-    template <class... More> auto prefetch(Wanted first, More... more)
+    template <class... More> auto prefetch(RowKey first, More... more)
     {
-        using Rows = std::array<Wanted, 1 + sizeof...(more)>;
+        using Rows = std::array<RowKey, 1 + sizeof...(more)>;
 
         return AtOnce(Prefetch<Rows>{ *this, { first, more... } });
     }
@@ -265,11 +265,11 @@ class Txn
 
     const Access *find_now(uint32_t table, uint64_t key, bool updates);
     bool replace_now(uint32_t table, uint64_t key, const void *row);
-    bool prefetch_now(std::span<const Wanted> rows);
+    bool prefetch_now(std::span<const RowKey> rows);
     bool change(Access *found, uint32_t table, const void *row);
     Task<const Access *> find(uint32_t table, uint64_t key, bool updates);
     Task<bool> replace(uint32_t table, uint64_t key, const void *row);
-    Task<std::monostate> prefetch_remote(std::span<const Wanted> rows);
+    Task<std::monostate> prefetch_remote(std::span<const RowKey> rows);
     Task<bool> add(uint32_t table, uint64_t key, const void *row);
     Task<bool> remove(uint32_t table, uint64_t key);
     Task<std::vector<std::pair<uint64_t, uint64_t>>> range(uint32_t table, Range range);

@@ -61,10 +61,10 @@ Task<void> insert_order(Txn &txn, Context &context, const NewOrderInput &input, 
 }
 
 /* All rows that are there before, in one round trip. */
-std::vector<Wanted> rows_of(const Context &context, const NewOrderInput &input)
+std::vector<RowKey> rows_of(const Context &context, const NewOrderInput &input)
 {
     const Tables &tables = context.tables;
-    std::vector<Wanted> rows{ tables.warehouse.at(warehouse_key(input.home.w)),
+    std::vector<RowKey> rows{ tables.warehouse.at(warehouse_key(input.home.w)),
                               tables.district.at(district_key(input.home)),
                               tables.customer.at(customer_key(input.home, input.c_id)) };
 

@@ -32,7 +32,7 @@ Task<bool> stock_level(Txn &txn, Context &context, const StockLevelInput &input,
 
     for (const auto &[key, line] : lines)
         items.insert(line.i_id);
-    std::vector<Wanted> stocks;
+    std::vector<RowKey> stocks;
 
     for (uint32_t item : items)
         stocks.push_back(tables.stock.at(stock_key(input.at.w, item)));

@@ -237,14 +237,14 @@ TEST_CASE("vacuum: no slot is lost in an unused database, or after sessions that
 TEST_CASE("vacuum: sessions run on after waiting for it", "[unit]")
 {
     Database db(2, replicated(2));
-    Witness witness;
+    Recorder recorder;
     std::atomic<bool> over = false;
     std::vector<std::thread> threads;
     uint64_t slots = 0;
 
     for (uint32_t c = 0; c < 2; c++)
         threads.emplace_back([&, c] {
-            Session session(*db.cluster, c, &witness);
+            Session session(*db.cluster, c, &recorder);
 
             for (uint64_t seed = 1; !over; seed++)
                 run_random(session, db.tables, seed * 8 + c, 3, 5);
@@ -259,9 +259,9 @@ TEST_CASE("vacuum: sessions run on after waiting for it", "[unit]")
     (void)db.cluster->recover();
     CHECK(slots > 0);
     CHECK(faults_of(*db.cluster) == "");
-    witness.look_at(*db.cluster);
-    CHECK(witness.verdict(true) == ""); // lists have versions that the witness did not see made
-    CHECK(witness.history.txns() > 50);
+    recorder.add_final_state(*db.cluster);
+    CHECK(recorder.verdict(true) == ""); // lists have versions that the recorder did not see made
+    CHECK(recorder.history.txns() > 50);
 }
 
 TEST_CASE("vacuum: the check reports a slot in use that was returned", "[unit][canary]")

@@ -13,10 +13,10 @@
 #include <mutex>
 
 // Takes what sessions do into one history in memory.
-class Witness : public dtx::Listener
+class Recorder : public dtx::Listener
 {
   public:
-    Witness()
+    Recorder()
     {
         dtx::history::Header header;
 
@@ -55,7 +55,7 @@ class Witness : public dtx::Listener
     }
 
     // What is in all slots now, on each copy.
-    void look_at(const dtx::Cluster &cluster)
+    void add_final_state(const dtx::Cluster &cluster)
     {
         for (uint32_t copy = 0; copy < cluster.options().replicas; copy++)
             for (uint32_t table = 0; table < cluster.layout().tables(); table++)
@@ -92,12 +92,13 @@ class Witness : public dtx::Listener
 };
 
 // A transaction of one step, or of up to four, over six keys of two tables in two partitions.
-template <class Table> dtx::Task<void> random_step(dtx::Txn &txn, Table table, dtx::Chance &chance)
+template <class Table>
+dtx::Task<void> random_step(dtx::Txn &txn, Table table, dtx::SplitMix64 &random)
 {
-    uint32_t partition = static_cast<uint32_t>(chance.below(2));
-    uint64_t key = in_partition(partition, chance.below(6));
+    uint32_t partition = static_cast<uint32_t>(random.below(2));
+    uint64_t key = in_partition(partition, random.below(6));
 
-    switch (chance.below(6)) {
+    switch (random.below(6)) {
     case 0:
         (void)co_await txn.insert(table, key, Account{ 1 });
         break;
@@ -108,7 +109,7 @@ template <class Table> dtx::Task<void> random_step(dtx::Txn &txn, Table table, d
     case 3: {
         std::optional<Account> row;
 
-        if (chance.below(2) == 0)
+        if (random.below(2) == 0)
             row = co_await txn.read(table, key);
         else
             row = co_await txn.read_for_update(table, key);
@@ -121,23 +122,23 @@ template <class Table> dtx::Task<void> random_step(dtx::Txn &txn, Table table, d
     }
 }
 
-inline dtx::Task<bool> random_body(dtx::Txn &txn, const Tables &tables, dtx::Chance &chance)
+inline dtx::Task<bool> random_body(dtx::Txn &txn, const Tables &tables, dtx::SplitMix64 &random)
 {
-    uint64_t steps = chance.below(2) == 0 ? 1 : 1 + chance.below(4);
+    uint64_t steps = random.below(2) == 0 ? 1 : 1 + random.below(4);
 
-    if (chance.below(4) == 0)
-        co_await txn.prefetch(tables.accounts.at(chance.below(6)),
-                              tables.sorted.at(chance.below(6)),
-                              tables.sorted.at(in_partition(1, chance.below(6))));
+    if (random.below(4) == 0)
+        co_await txn.prefetch(tables.accounts.at(random.below(6)),
+                              tables.sorted.at(random.below(6)),
+                              tables.sorted.at(in_partition(1, random.below(6))));
     for (uint64_t i = 0; i < steps; i++) {
-        if (chance.below(5) == 0)
+        if (random.below(5) == 0)
             (void)co_await txn.scan(tables.sorted, in_partition(1, 0), in_partition(1, 3));
-        else if (chance.below(2) == 0)
-            co_await random_step(txn, tables.accounts, chance);
+        else if (random.below(2) == 0)
+            co_await random_step(txn, tables.accounts, random);
         else
-            co_await random_step(txn, tables.sorted, chance);
+            co_await random_step(txn, tables.sorted, random);
     }
-    co_return chance.below(4) != 0;
+    co_return random.below(4) != 0;
 }
 
 // Coroutines of one session, each with that many of them.
@@ -146,11 +147,11 @@ inline void run_random(dtx::Session &session, const Tables &tables, uint64_t see
 {
     std::vector<dtx::Task<void>> tasks;
     auto worker = [&](uint64_t own) -> dtx::Task<void> {
-        dtx::Chance chance(own);
+        dtx::SplitMix64 random(own);
 
         for (int i = 0; i < rounds; i++)
             (void)co_await session.transact(
-                [&](dtx::Txn &txn) -> dtx::Task<bool> { return random_body(txn, tables, chance); });
+                [&](dtx::Txn &txn) -> dtx::Task<bool> { return random_body(txn, tables, random); });
     };
 
     for (int c = 0; c < coroutines; c++)

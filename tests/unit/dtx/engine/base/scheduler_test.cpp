@@ -86,11 +86,11 @@ TEST_CASE("dtx: a waiting coroutine continues when it is woken", "[unit]")
 
 TEST_CASE("dtx: random choices are uniform", "[unit]")
 {
-    dtx::Chance chance(1);
+    dtx::SplitMix64 random(1);
     unsigned heads = 0;
 
     for (int i = 0; i < 10000; i++)
-        heads += chance.below(2) == 0;
+        heads += random.below(2) == 0;
     CHECK(heads > 4700);
     CHECK(heads < 5300);
 }

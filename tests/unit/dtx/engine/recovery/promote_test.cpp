@@ -4,7 +4,7 @@
 #include "engine/format/redo.h"
 #include "engine/recovery/recover.h"
 #include "unit/dtx/engine/histories.h"
-#include "unit/dtx/engine/town.h"
+#include "unit/dtx/engine/restartable.h"
 #include <dtx/error.h>
 
 #include <atomic>
@@ -21,28 +21,27 @@ namespace
 
 // What coordinator 7 leaves behind when it dies before it has installed anything: the row of
 // @shard is to be 200, and the logs of @logs say so.
-void die_before_install(Town &town, uint32_t shard, const std::vector<uint32_t> &logs)
+void die_before_install(RestartableDatabase &db, uint32_t shard, const std::vector<uint32_t> &logs)
 {
     constexpr uint64_t kDead = uint64_t{ 7 } << (dtx::kSequenceBits + dtx::kEpochBits) | 12345;
     dtx::ReadWriteSet set;
     std::vector<unsigned char> record;
     dtx::Scheduler scheduler(1, 0);
-    dtx::Servers servers(*town.cluster, scheduler);
+    dtx::Servers servers(*db.cluster, scheduler);
 
-    town.cluster->each_object(
-        town.tables.accounts.number, 0,
-        [&](dtx::Address address, const unsigned char *image, uint32_t bytes) {
-            if (dtx::header_of(image).version == 0 ||
-                dtx::header_of(image).key != in_partition(shard, 1))
-                return;
-            dtx::Access *access = set.add(address, bytes);
+    db.cluster->each_object(db.tables.accounts.number, 0,
+                            [&](dtx::Address address, const unsigned char *image, uint32_t bytes) {
+                                if (dtx::header_of(image).version == 0 ||
+                                    dtx::header_of(image).key != in_partition(shard, 1))
+                                    return;
+                                dtx::Access *access = set.add(address, bytes);
 
-            std::memcpy(access->image, image, bytes);
-            access->header().version++;
-            access->header().writer = kDead;
-            access->as<Account>().cents = 200;
-            dtx::seal(access->image, bytes);
-        });
+                                std::memcpy(access->image, image, bytes);
+                                access->header().version++;
+                                access->header().writer = kDead;
+                                access->as<Account>().cents = 200;
+                                dtx::seal(access->image, bytes);
+                            });
     REQUIRE(set.size() == 1);
     dtx::encode_redo(kDead, set.sorted(), record);
     servers.open(7, dtx::Claim::join);
@@ -60,18 +59,18 @@ void die_before_install(Town &town, uint32_t shard, const std::vector<uint32_t> 
 }
 
 // Propose a view to one server, or accept one, as a change of the view does.
-void tell(Town &town, uint32_t server, const dtx::View &view, bool accepted)
+void set_view(RestartableDatabase &db, uint32_t server, const dtx::View &view, bool accepted)
 {
     dtx::Scheduler scheduler(1, 0);
-    dtx::ServerConnection connection(*town.cluster, server);
-    dtx::Placement all{ kServers, town.cluster->options().replicas, {} };
+    dtx::ServerConnection connection(*db.cluster, server);
+    dtx::Placement all{ kServers, db.cluster->options().replicas, {} };
 
     connection.connect();
     connection.open(all, dtx::kRecoverer, dtx::Claim::takeover);
     if (accepted)
-        accept(connection, *town.cluster, view);
+        accept(connection, *db.cluster, view);
     else
-        propose(connection, *town.cluster, view);
+        propose(connection, *db.cluster, view);
     connection.close();
 }
 
@@ -79,15 +78,15 @@ void tell(Town &town, uint32_t server, const dtx::View &view, bool accepted)
 
 TEST_CASE("dtx: invalid promotions and restorations are refused", "[unit]")
 {
-    Town town(2);
-    dtx::Cluster &cluster = *town.cluster;
+    RestartableDatabase db(2);
+    dtx::Cluster &cluster = *db.cluster;
 
     CHECK(code_of([&] { cluster.promote({}); }) == RPM_E_INVAL);
     CHECK(code_of([&] { cluster.promote({ 3 }); }) == RPM_E_INVAL);
     CHECK(code_of([&] { cluster.restore(3); }) == RPM_E_INVAL);
     CHECK(code_of([&] { cluster.restore(1); }) == 0); // it lives
     CHECK(code_of([&] { cluster.promote({ 1 }); }) == RPM_E_BUSY);
-    town.servers[1]->stop();
+    db.servers[1]->stop();
     CHECK(code_of([&] { cluster.promote({ 1, 2 }); }) == RPM_E_NOCAP);
     CHECK(code_of([&] { cluster.restore(1); }) != 0);
     CHECK(code_of([&] { cluster.promote({ 0 }); }) == RPM_E_REFUSED); // 1 is away as well
@@ -99,14 +98,14 @@ TEST_CASE("dtx: invalid promotions and restorations are refused", "[unit]")
     auto look = [&] { // a session that writes finds out
         key++;
         CHECK(now(session, [&](Txn &txn) -> Task<bool> {
-                  co_return co_await txn.insert(town.tables.accounts, key, Account{ 1 });
+                  co_return co_await txn.insert(db.tables.accounts, key, Account{ 1 });
               }) == Status::committed);
         return session.counters().rejoined;
     };
 
     // A view that is in force already is no change: no session is fenced.
     CHECK(code_of([&] { cluster.promote({ 1 }); }) == 0);
-    town.servers[1]->start();
+    db.servers[1]->start();
     CHECK(code_of([&] { cluster.promote({ 1 }); }) == 0);
     CHECK(code_of([&] { cluster.restore(2); }) == 0);
     CHECK(cluster.dead() == std::vector<uint32_t>{ 1 });
@@ -117,7 +116,7 @@ TEST_CASE("dtx: invalid promotions and restorations are refused", "[unit]")
     CHECK(code_of([&] { cluster.restore(1); }) == 0);
     CHECK(look() == rejoined);
 
-    Town single(1);
+    RestartableDatabase single(1);
 
     single.servers[0]->stop();
     CHECK(code_of([&] { single.cluster->promote({ 0 }); }) == RPM_E_NOCAP);
@@ -126,13 +125,13 @@ TEST_CASE("dtx: invalid promotions and restorations are refused", "[unit]")
 TEST_CASE("dtx: servers in another order are refused, even if each has a copy of all shards",
           "[unit]")
 {
-    Town town(kServers);
-    dtx::Options options = town.cluster->options();
+    RestartableDatabase db(kServers);
+    dtx::Options options = db.cluster->options();
 
     options.retry_us = 50000;
     std::swap(options.urls[0], options.urls[2]);
 
-    dtx::Cluster other(town.tables.schema, options);
+    dtx::Cluster other(db.tables.schema, options);
 
     CHECK(code_of([&] { other.verify(); }) == RPM_E_VERSION);
     CHECK(code_of([&] { Session session(other, 0); }) == RPM_E_VERSION);
@@ -145,8 +144,8 @@ TEST_CASE("dtx: a server dies and is replaced and restored, then another one", "
     uint32_t first = GENERATE(0u, 1u, 2u);
     bool anew = GENERATE(false, true); // it comes back empty
     uint32_t second = (first + 1) % kServers;
-    Town town(replicas, 0, 6000); // fenced sessions lose slots
-    Witness witness;
+    RestartableDatabase db(replicas, 0, 6000); // fenced sessions lose slots
+    Recorder recorder;
     std::atomic<int> phase = 0;
     std::atomic<uint64_t> rejoined = 0;
     std::vector<std::thread> threads;
@@ -154,67 +153,67 @@ TEST_CASE("dtx: a server dies and is replaced and restored, then another one", "
     CAPTURE(replicas, first, anew);
     for (uint32_t c = 0; c < 2; c++)
         threads.emplace_back([&, c] {
-            Session session(*town.cluster, c, &witness);
+            Session session(*db.cluster, c, &recorder);
 
             for (uint64_t seed = 1; phase < 5; seed++) {
-                run_random(session, town.tables, seed * 8 + c, 3, 5);
+                run_random(session, db.tables, seed * 8 + c, 3, 5);
                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
             }
             rejoined += session.counters().rejoined;
         });
     for (uint32_t gone : { first, second }) {
         std::this_thread::sleep_for(std::chrono::milliseconds(30));
-        town.servers[gone]->stop();
-        CHECK(code_of([&] { town.cluster->promote({ gone }); }) == 0);
+        db.servers[gone]->stop();
+        CHECK(code_of([&] { db.cluster->promote({ gone }); }) == 0);
         std::this_thread::sleep_for(std::chrono::milliseconds(30));
         if (anew)
-            town.servers[gone]->lose_pool();
-        town.servers[gone]->start();
+            db.servers[gone]->lose_pool();
+        db.servers[gone]->start();
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        CHECK(code_of([&] { town.cluster->restore(gone); }) == 0);
+        CHECK(code_of([&] { db.cluster->restore(gone); }) == 0);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     phase = 5;
     for (std::thread &thread : threads)
         thread.join();
-    (void)town.cluster->recover();
-    witness.look_at(*town.cluster);
-    CHECK(witness.verdict() == "");
-    CHECK(witness.history.txns() > 50);
+    (void)db.cluster->recover();
+    recorder.add_final_state(*db.cluster);
+    CHECK(recorder.verdict() == "");
+    CHECK(recorder.history.txns() > 50);
     CHECK(rejoined >= 2); // by the first promotion, each
 }
 
 TEST_CASE("dtx: a promoted server has all logged rows, and no unlogged ones", "[unit]")
 {
     uint32_t canary = GENERATE(uint32_t(dtx::kCanaryNone), uint32_t(dtx::kCanaryNoRedo));
-    Town town(2, canary);
-    auto session = std::make_unique<Session>(*town.cluster, 0);
+    RestartableDatabase db(2, canary);
+    auto session = std::make_unique<Session>(*db.cluster, 0);
 
     CAPTURE(canary);
-    town.fill(*session);
+    db.fill(*session);
     session.reset();
-    die_before_install(town, 1, { 1, 2 });
-    town.servers[1]->stop();
-    town.cluster->promote({ 1 });
-    CHECK(town.cents(1) == (canary == 0 ? 200 : 100));
+    die_before_install(db, 1, { 1, 2 });
+    db.servers[1]->stop();
+    db.cluster->promote({ 1 });
+    CHECK(db.cents(1) == (canary == 0 ? 200 : 100));
 }
 
 TEST_CASE("dtx: old records of a returning server are not applied", "[unit]")
 {
-    Town town(2);
-    auto session = std::make_unique<Session>(*town.cluster, 0);
+    RestartableDatabase db(2);
+    auto session = std::make_unique<Session>(*db.cluster, 0);
 
-    town.fill(*session);
+    db.fill(*session);
     session.reset();
-    die_before_install(town, 1, { 1 }); // 2 was to have it too: the commit was not acknowledged
-    town.servers[1]->stop();
-    town.cluster->promote({ 1 });
-    CHECK(town.cents(1) == 100);
-    town.servers[1]->start();
-    town.cluster->restore(1);
-    town.servers[2]->stop(); // now it would be in all that are left
-    town.cluster->promote({ 2 });
-    CHECK(town.cents(1) == 100);
+    die_before_install(db, 1, { 1 }); // 2 was to have it too: the commit was not acknowledged
+    db.servers[1]->stop();
+    db.cluster->promote({ 1 });
+    CHECK(db.cents(1) == 100);
+    db.servers[1]->start();
+    db.cluster->restore(1);
+    db.servers[2]->stop(); // now it would be in all that are left
+    db.cluster->promote({ 2 });
+    CHECK(db.cents(1) == 100);
 }
 
 // A record is in the log of a server that dies, and not in the other one: a session that recovers
@@ -222,37 +221,36 @@ TEST_CASE("dtx: old records of a returning server are not applied", "[unit]")
 TEST_CASE("dtx: a record that is in only some of its logs is never installed", "[unit]")
 {
     bool all = GENERATE(false, true);
-    Town town(2);
-    auto session = std::make_unique<Session>(*town.cluster, 0);
+    RestartableDatabase db(2);
+    auto session = std::make_unique<Session>(*db.cluster, 0);
 
-    town.fill(*session);
+    db.fill(*session);
     session.reset();
-    die_before_install(town, 1, { 1 });
-    CHECK((all ? town.cluster->recover() : town.cluster->recover(1)).rows == 0);
-    town.servers[1]->stop();
-    town.cluster->promote({ 1 });
-    CHECK(town.cents(1) == 100);
+    die_before_install(db, 1, { 1 });
+    CHECK((all ? db.cluster->recover() : db.cluster->recover(1)).rows == 0);
+    db.servers[1]->stop();
+    db.cluster->promote({ 1 });
+    CHECK(db.cents(1) == 100);
 }
 
 TEST_CASE("dtx: a session that reads a shard at its old primary learns that it has moved", "[unit]")
 {
-    Town town(2);
-    Session writer(*town.cluster, 0);
+    RestartableDatabase db(2);
+    Session writer(*db.cluster, 0);
 
-    town.fill(writer);
-    town.servers[1]->stop();
-    town.cluster->promote({ 1 });
-    REQUIRE(add(town, writer, 1, 5) == Status::committed);
+    db.fill(writer);
+    db.servers[1]->stop();
+    db.cluster->promote({ 1 });
+    REQUIRE(add(db, writer, 1, 5) == Status::committed);
 
-    dtx::Cluster apart(town.tables.schema, town.cluster->options());
+    dtx::Cluster apart(db.tables.schema, db.cluster->options());
     Session reader(apart, 1);
     auto read = [&] {
         int64_t cents = 0;
 
         REQUIRE(reader
                     .transact_now([&](Txn &txn) -> Task<bool> {
-                        cents =
-                            (co_await txn.read(town.tables.accounts, in_partition(1, 1)))->cents;
+                        cents = (co_await txn.read(db.tables.accounts, in_partition(1, 1)))->cents;
                         co_return true;
                     })
                     .status == Status::committed);
@@ -260,92 +258,92 @@ TEST_CASE("dtx: a session that reads a shard at its old primary learns that it h
     };
 
     CHECK(read() == 105);
-    town.servers[1]->start();
-    town.cluster->restore(1);
+    db.servers[1]->start();
+    db.cluster->restore(1);
     CHECK(read() == 105);
     CHECK(reader.counters().rejoined == 1);
-    REQUIRE(add(town, writer, 1, 5) == Status::committed);
+    REQUIRE(add(db, writer, 1, 5) == Status::committed);
     CHECK(read() == 110);
     CHECK(reader.counters().rejoined == 1);
 }
 
 TEST_CASE("dtx: an interrupted change of views is finished or dropped", "[unit]")
 {
-    Town town(2);
-    dtx::Options options = town.cluster->options();
+    RestartableDatabase db(2);
+    dtx::Options options = db.cluster->options();
     dtx::View next;
     int how = GENERATE(0, 1, 2, 3);
 
     CAPTURE(how);
     {
-        Session session(*town.cluster, 0);
+        Session session(*db.cluster, 0);
 
-        town.fill(session);
+        db.fill(session);
     }
     options.retry_us = 100000;
     next.number = 2;
     next.kill(1);
-    town.servers[1]->stop();
-    tell(town, 0, next, false);
+    db.servers[1]->stop();
+    set_view(db, 0, next, false);
     if (how > 0)
-        tell(town, 2, next, false);
+        set_view(db, 2, next, false);
     if (how > 1)
-        tell(town, 0, next, true);
+        set_view(db, 0, next, true);
     if (how > 2)
-        tell(town, 2, next, true);
-    town.servers[1]->start();
+        set_view(db, 2, next, true);
+    db.servers[1]->start();
 
-    dtx::Cluster impatient(town.tables.schema, options);
+    dtx::Cluster impatient(db.tables.schema, options);
     int code = code_of([&] { Session session(impatient, 1); });
 
     CHECK(code == (how > 2 ? 0 : RPM_E_FENCED));
     if (how < 2) { // accepted by no server: dropped
-        CHECK(code_of([&] { (void)town.cluster->recover(); }) == 0);
-        CHECK(town.cluster->dead().empty());
-        town.servers[1]->stop();
+        CHECK(code_of([&] { (void)db.cluster->recover(); }) == 0);
+        CHECK(db.cluster->dead().empty());
+        db.servers[1]->stop();
     } else if (how == 2) { // accepted by one: done, by any of these
-        town.servers[1]->stop();
+        db.servers[1]->stop();
         int by = GENERATE(0, 1);
 
         CHECK(code_of([&] {
                   if (by == 0)
-                      (void)town.cluster->recover();
+                      (void)db.cluster->recover();
                   else
-                      (void)town.cluster->promote({ 1 });
+                      (void)db.cluster->promote({ 1 });
               }) == 0);
-        CHECK(town.cluster->dead() == std::vector<uint32_t>{ 1 });
+        CHECK(db.cluster->dead() == std::vector<uint32_t>{ 1 });
     }
     if (how < 2)
-        CHECK(code_of([&] { town.cluster->promote({ 1 }); }) == 0);
-    Session session(*town.cluster, 1);
+        CHECK(code_of([&] { db.cluster->promote({ 1 }); }) == 0);
+    Session session(*db.cluster, 1);
 
-    CHECK(add(town, session, 1, 1) == Status::committed);
-    CHECK(town.cents(1) == 101);
+    CHECK(add(db, session, 1, 1) == Status::committed);
+    CHECK(db.cents(1) == 101);
 }
 
 TEST_CASE("dtx: a restoration that was interrupted can be repeated", "[unit]")
 {
-    Town town(2);
+    RestartableDatabase db(2);
     dtx::View next;
     int how = GENERATE(0, 1);
 
     CAPTURE(how);
     {
-        Session session(*town.cluster, 0);
+        Session session(*db.cluster, 0);
 
-        town.fill(session);
-        town.servers[1]->stop();
-        town.cluster->promote({ 1 });
-        REQUIRE(add(town, session, 1, 5) == Status::committed);
+        db.fill(session);
+        db.servers[1]->stop();
+        db.cluster->promote({ 1 });
+        REQUIRE(add(db, session, 1, 5) == Status::committed);
     }
-    town.servers[1]->start();
+    db.servers[1]->start();
     next.number = 3;
-    tell(town, 0, next, false);
+    set_view(db, 0, next, false);
     if (how > 0)
-        tell(town, 1, next, false); // impossible: a server that returns accepts last
-    CHECK(code_of([&] { town.cluster->restore(1); }) == 0);
-    CHECK(town.cents(1) == 105);
-    CHECK(town.cluster->dead().empty());
+        set_view(db, 1, next, false); // impossible: a server that returns accepts last
+    CHECK(code_of([&] { db.cluster->restore(1); }) == 0);
+    CHECK(db.cents(1) == 105);
+    CHECK(db.cluster->dead().empty());
 }
 
 // Take all DRAM of a server that is left.
@@ -370,33 +368,33 @@ static void use_up_dram(const dtx::Cluster &cluster, uint32_t server)
 TEST_CASE("dtx: a backup keeps room for its locks, also after its server was started again",
           "[unit]")
 {
-    Town town(2);
+    RestartableDatabase db(2);
     bool anew = GENERATE(false, true);
 
     CAPTURE(anew);
     {
-        Session session(*town.cluster, 0);
+        Session session(*db.cluster, 0);
 
-        town.fill(session);
+        db.fill(session);
     }
     if (anew) {
-        town.servers[2]->stop();
-        town.servers[2]->start();
-        Session session(*town.cluster, 0);
+        db.servers[2]->stop();
+        db.servers[2]->start();
+        Session session(*db.cluster, 0);
     }
-    use_up_dram(*town.cluster, 2);
-    town.servers[1]->stop();
-    CHECK(code_of([&] { town.cluster->promote({ 1 }); }) == 0);
-    Session session(*town.cluster, 0);
-    CHECK(add(town, session, 1, 1) == Status::committed);
+    use_up_dram(*db.cluster, 2);
+    db.servers[1]->stop();
+    CHECK(code_of([&] { db.cluster->promote({ 1 }); }) == 0);
+    Session session(*db.cluster, 0);
+    CHECK(add(db, session, 1, 1) == Status::committed);
 }
 
 TEST_CASE("dtx: a server without DRAM for the locks of all its copies is refused by name", "[unit]")
 {
-    Town town(2);
-    dtx::Options options = town.cluster->options();
+    RestartableDatabase db(2);
+    dtx::Options options = db.cluster->options();
 
-    use_up_dram(*town.cluster, 2);
+    use_up_dram(*db.cluster, 2);
 
     dtx::Schema other("other", 1);
     (void)other.hash_table<Account>("rows", 100, partition_of);
@@ -413,40 +411,40 @@ TEST_CASE("dtx: a server without DRAM for the locks of all its copies is refused
     CHECK_THAT(words, Catch::Matchers::Contains("2 times that of DRAM"));
 
     // A server that comes back with too little DRAM is not used, and sessions go on.
-    town.servers[1]->stop();
-    town.cluster->promote({ 1 });
-    town.servers[1]->start();
+    db.servers[1]->stop();
+    db.cluster->promote({ 1 });
+    db.servers[1]->start();
     options.retry_us = 100000;
-    use_up_dram(*town.cluster, 1);
-    CHECK(code_of([&] { dtx::Cluster(town.tables.schema, options).restore(1); }) == RPM_E_NOSPACE);
-    CHECK(town.cluster->dead() == std::vector<uint32_t>{ 1 });
-    Session session(*town.cluster, 0);
-    town.servers[1]->stop();
-    town.servers[1]->start();
-    CHECK(code_of([&] { town.cluster->restore(1); }) == 0);
+    use_up_dram(*db.cluster, 1);
+    CHECK(code_of([&] { dtx::Cluster(db.tables.schema, options).restore(1); }) == RPM_E_NOSPACE);
+    CHECK(db.cluster->dead() == std::vector<uint32_t>{ 1 });
+    Session session(*db.cluster, 0);
+    db.servers[1]->stop();
+    db.servers[1]->start();
+    CHECK(code_of([&] { db.cluster->restore(1); }) == 0);
 }
 
 // What all servers say of views.
-static dtx::States states_of(Town &town)
+static dtx::States states_of(RestartableDatabase &db)
 {
     dtx::States states(kServers);
-    dtx::Placement all{ kServers, town.cluster->options().replicas, {} };
+    dtx::Placement all{ kServers, db.cluster->options().replicas, {} };
 
     for (uint32_t server = 0; server < kServers; server++) {
-        dtx::ServerConnection connection(*town.cluster, server);
+        dtx::ServerConnection connection(*db.cluster, server);
 
         connection.connect();
         connection.open(all, 0, dtx::Claim::none);
-        states[server] = state_of(connection, *town.cluster);
+        states[server] = state_of(connection, *db.cluster);
     }
     return states;
 }
 
 // A record that no recovery gets past.
-static void spoil_log(Town &town)
+static void damage_log(RestartableDatabase &db)
 {
     dtx::Scheduler scheduler(1, 0);
-    dtx::Servers servers(*town.cluster, scheduler);
+    dtx::Servers servers(*db.cluster, scheduler);
     std::shared_ptr<dtx::Pending> pending = servers.new_pending();
     uint64_t lsn = 0;
 
@@ -460,23 +458,23 @@ static void spoil_log(Town &town)
 TEST_CASE("dtx: a change of views that follows an interrupted one may itself be interrupted",
           "[unit]")
 {
-    Town town(2);
+    RestartableDatabase db(2);
     dtx::View first;
 
     {
-        Session session(*town.cluster, 0);
+        Session session(*db.cluster, 0);
 
-        town.fill(session);
+        db.fill(session);
     }
-    spoil_log(town);
+    damage_log(db);
     first.number = 2;
     first.kill(1);
-    tell(town, 0, first, false);
-    tell(town, 2, first, false);
-    tell(town, 0, first, true); // 2 has not accepted it
-    CHECK(code_of([&] { town.cluster->restore(1); }) == RPM_E_CORRUPT);
+    set_view(db, 0, first, false);
+    set_view(db, 2, first, false);
+    set_view(db, 0, first, true); // 2 has not accepted it
+    CHECK(code_of([&] { db.cluster->restore(1); }) == RPM_E_CORRUPT);
 
-    dtx::States states = states_of(town);
+    dtx::States states = states_of(db);
 
     CHECK(states[1]->proposed.number == 3); // so far it had got
     CHECK(usable_view(states) == first);

@@ -25,10 +25,10 @@ namespace
 constexpr uint64_t kRows = 30;
 
 // The region of a server's own shard, to damage it.
-class Spoiler
+class Damager
 {
   public:
-    explicit Spoiler(const dtx::Cluster &cluster, uint32_t server = 0) : cluster_(cluster)
+    explicit Damager(const dtx::Cluster &cluster, uint32_t server = 0) : cluster_(cluster)
     {
         rpm_region_opts opts = rpm_region_opts_init();
         std::string name = dtx::shard_name(cluster.schema().name(), server);
@@ -36,13 +36,13 @@ class Spoiler
         REQUIRE(rpm_conn_open(cluster.options().urls[server].c_str(), nullptr, &conn_) == 0);
         REQUIRE(rpm_region_open(conn_, name.c_str(), &opts, &region_) == 0);
     }
-    ~Spoiler()
+    ~Damager()
     {
         rpm_region_close(&region_);
         rpm_conn_close(&conn_);
     }
-    Spoiler(const Spoiler &) = delete;
-    Spoiler &operator=(const Spoiler &) = delete;
+    Damager(const Damager &) = delete;
+    Damager &operator=(const Damager &) = delete;
 
     void flip(uint64_t offset)
     {
@@ -161,8 +161,8 @@ TEST_CASE("dtx: a torn row that no session is writing is damaged", "[unit]")
     fill(db, table);
     uint64_t at = db.cluster->layout().row_offset(address_of(db, table, 7));
     {
-        Spoiler spoiler(*db.cluster);
-        spoiler.flip(at + sizeof(dtx::ObjectHeader));
+        Damager damager(*db.cluster);
+        damager.flip(at + sizeof(dtx::ObjectHeader));
     }
     Session session(*db.cluster, 1);
     Session other(*db.cluster, 2);
@@ -183,8 +183,8 @@ TEST_CASE("dtx: an index entry without its row is reported as damage", "[unit]")
 
     fill(db, table);
     {
-        Spoiler spoiler(*db.cluster);
-        spoiler.zero(address_of(db, table, 7));
+        Damager damager(*db.cluster);
+        damager.zero(address_of(db, table, 7));
     }
     Session session(*db.cluster, 1);
 
@@ -219,8 +219,8 @@ TEST_CASE("dtx: an index with a cache line of zeros is reported as damaged", "[u
     });
     REQUIRE(lines.size() > 2);
     for (uint64_t line : lines) {
-        Spoiler spoiler(*db.cluster);
-        std::vector<unsigned char> before = spoiler.zero_line(line);
+        Damager damager(*db.cluster);
+        std::vector<unsigned char> before = damager.zero_line(line);
         Session session(*db.cluster, 1);
         unsigned told = 0;
 
@@ -235,7 +235,7 @@ TEST_CASE("dtx: an index with a cache line of zeros is reported as damaged", "[u
             told += code == RPM_E_CORRUPT ? 1 : 0;
         }
         CHECK(told > 0);
-        spoiler.put(line, before);
+        damager.put(line, before);
     }
 }
 
@@ -256,8 +256,8 @@ TEST_CASE("dtx: every operation reports a tree whose nodes do not fit together a
     }
     Address damaged = node_of(db, kLast, GENERATE(0u, 1u));
     {
-        Spoiler spoiler(*db.cluster);
-        spoiler.zero(damaged);
+        Damager damager(*db.cluster);
+        damager.zero(damaged);
     }
     Session session(*db.cluster, 1);
 
@@ -311,8 +311,8 @@ TEST_CASE("dtx: a slot in use is not handed out, whatever its allocator head say
 
     fill(db, table);
     {
-        Spoiler spoiler(*db.cluster);
-        spoiler.zero(Address::of(0, dtx::kAllocatorTable, table.number));
+        Damager damager(*db.cluster);
+        damager.zero(Address::of(0, dtx::kAllocatorTable, table.number));
     }
     Session session(*db.cluster, 1);
 
@@ -396,8 +396,8 @@ TEST_CASE("dtx: one damaged state record does not undo a change of the view", "[
         dtx::accept(connection, *db.cluster, view);
     }
     {
-        Spoiler spoiler(*db.cluster);
-        spoiler.flip(dtx::kStateOffset + place * dtx::kStateStride);
+        Damager damager(*db.cluster);
+        damager.flip(dtx::kStateOffset + place * dtx::kStateStride);
     }
     dtx::Servers servers(*db.cluster, scheduler);
 

@@ -25,7 +25,7 @@ dtx::Options adversarial(uint64_t seed, uint32_t canary)
 std::string verdicts(uint64_t first, uint64_t histories, uint32_t canary)
 {
     Database db(2, adversarial(first, canary), Tables(200));
-    Witness witness;
+    Recorder recorder;
 
     for (uint64_t seed = first; seed < first + histories; seed++) {
         dtx::Options options = db.cluster->options();
@@ -33,7 +33,7 @@ std::string verdicts(uint64_t first, uint64_t histories, uint32_t canary)
         options.seed = seed;
 
         dtx::Cluster cluster(db.tables.schema, options);
-        dtx::Session session(cluster, 0, &witness);
+        dtx::Session session(cluster, 0, &recorder);
 
         try {
             run_random(session, db.tables, seed, 4, 5);
@@ -43,8 +43,8 @@ std::string verdicts(uint64_t first, uint64_t histories, uint32_t canary)
             break;
         }
     }
-    witness.look_at(*db.cluster);
-    return witness.verdict();
+    recorder.add_final_state(*db.cluster);
+    return recorder.verdict();
 }
 
 } // namespace
@@ -138,8 +138,8 @@ TEST_CASE("dtx: single reads in sequence see whole transactions", "[unit]")
 
     options.phases = dtx::Phases::parse(phases);
     Database db(2, options, Tables(200));
-    Witness witness;
-    dtx::Session session(*db.cluster, 0, &witness);
+    Recorder recorder;
+    dtx::Session session(*db.cluster, 0, &recorder);
     const uint64_t keys[] = { 1, in_partition(1, 1) };
     std::vector<dtx::Task<void>> tasks;
     auto write_both = [&](dtx::Txn &txn) -> dtx::Task<bool> {
@@ -171,9 +171,9 @@ TEST_CASE("dtx: single reads in sequence see whole transactions", "[unit]")
     tasks.push_back(reader(0));
     tasks.push_back(reader(1));
     session.run(std::move(tasks));
-    witness.look_at(*db.cluster);
+    recorder.add_final_state(*db.cluster);
     CAPTURE(phases, canary);
-    CHECK((witness.verdict() == "") == (canary == dtx::kCanaryNone));
+    CHECK((recorder.verdict() == "") == (canary == dtx::kCanaryNone));
 }
 
 TEST_CASE("dtx: sessions of several threads are strictly serialisable", "[unit]")
@@ -187,18 +187,18 @@ TEST_CASE("dtx: sessions of several threads are strictly serialisable", "[unit]"
 
     options.phases = dtx::Phases::parse(phases);
     Database db(2, options, Tables(1000), mode);
-    Witness witness;
+    Recorder recorder;
     std::vector<std::thread> threads;
 
     CAPTURE(options.interleave, mode, phases);
     for (uint32_t t = 0; t < 3; t++)
         threads.emplace_back([&, t] {
-            dtx::Session session(*db.cluster, t, &witness);
+            dtx::Session session(*db.cluster, t, &recorder);
 
             run_random(session, db.tables, t + 1, 3, static_cast<int>(rounds(200)));
         });
     for (std::thread &thread : threads)
         thread.join();
-    witness.look_at(*db.cluster);
-    CHECK(witness.verdict() == "");
+    recorder.add_final_state(*db.cluster);
+    CHECK(recorder.verdict() == "");
 }

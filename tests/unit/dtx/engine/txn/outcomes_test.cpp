@@ -95,7 +95,7 @@ TEST_CASE("dtx: a body gives up or throws only for a state that the database had
     CHECK(outcome.status == Status::committed);
     CHECK(outcome.conflicts == 1);
     CHECK(one.counters().aborted == 0);
-    /* What holds is told at once. */
+    /* Reads that are still valid: the body's result is returned after one attempt. */
     CHECK(now(one, [&](Txn &txn) -> Task<bool> {
               co_return (co_await txn.read(db.tables.accounts, kA))->cents != 1;
           }) == Status::aborted);
@@ -198,30 +198,30 @@ dtx::Options without_lease(bool durable)
 }
 
 // What became of one transaction over a link whose operation @nth fails.
-enum class Told { no_session, thrown, aborted, unknown, committed, untouched };
+enum class Reported { no_session, thrown, aborted, unknown, committed, untouched };
 
-Told one_fault(Database &db, const std::string &kind, uint32_t server, int nth, Session &second)
+Reported one_fault(Database &db, const std::string &kind, uint32_t server, int nth, Session &second)
 {
     FaultyLink link{ db, server, "fault_kind=" + kind + ",fault_at=" + std::to_string(nth) };
     dtx::Cluster cluster = link.cluster();
     std::optional<Session> session;
     auto before = pair_of(db, second);
-    Told told = Told::thrown;
+    Reported reported = Reported::thrown;
 
     CAPTURE(kind, server, nth);
     try {
         session.emplace(cluster, 0);
     } catch (const dtx::Error &) {
-        return Told::no_session;
+        return Reported::no_session;
     }
     if (link.is_over())
-        return Told::no_session;
+        return Reported::no_session;
     try {
         Status status = now(*session, adder(db.tables, 1, 1));
 
-        told = status == Status::committed ? Told::committed
-               : status == Status::unknown ? Told::unknown
-                                           : Told::aborted;
+        reported = status == Status::committed ? Reported::committed
+                   : status == Status::unknown ? Reported::unknown
+                                               : Reported::aborted;
     } catch (const dtx::Error &) {
     }
 
@@ -229,23 +229,23 @@ Told one_fault(Database &db, const std::string &kind, uint32_t server, int nth, 
 
     if (db.cluster->options().durable)
         CHECK(after.first == after.second);
-    if (told == Told::committed)
+    if (reported == Reported::committed)
         CHECK(after == std::pair(before.first + 1, before.second + 1));
-    if (told == Told::thrown || told == Told::aborted)
+    if (reported == Reported::thrown || reported == Reported::aborted)
         CHECK(after == before);
-    if (told == Told::committed && session->counters().rejoined == 0)
-        told = Told::untouched;
+    if (reported == Reported::committed && session->counters().rejoined == 0)
+        reported = Reported::untouched;
     REQUIRE(now(second, adder(db.tables, 1, 1)) == Status::committed);
     try {
         Status status = now(*session, adder(db.tables, 1, 1));
 
-        CHECK((status == Status::committed || told == Told::untouched));
+        CHECK((status == Status::committed || reported == Reported::untouched));
     } catch (const dtx::Error &) {
         /* The one fault may come only now. */
-        CHECK(told == Told::untouched);
+        CHECK(reported == Reported::untouched);
         CHECK(now(*session, adder(db.tables, 1, 1)) == Status::committed);
     }
-    return told;
+    return reported;
 }
 
 } // namespace
@@ -265,19 +265,19 @@ TEST_CASE("dtx: after any failure within a commit, both rows can be written", "[
 
     Database db(2, without_lease(durable), Tables(), mode);
     Session second(*db.cluster, 1);
-    std::map<Told, int> count;
+    std::map<Reported, int> count;
 
     CAPTURE(mode, kind, durable);
     put_pair(db, second);
     for (int nth = 1, untouched = 0; untouched < 3; nth++) {
-        Told told = one_fault(db, kind, server, nth, second);
+        Reported reported = one_fault(db, kind, server, nth, second);
 
         REQUIRE(nth < 500);
-        count[told]++;
-        untouched = told == Told::untouched ? untouched + 1 : 0;
+        count[reported]++;
+        untouched = reported == Reported::untouched ? untouched + 1 : 0;
     }
     /* Some of them in front of the log, some behind it. */
-    CHECK(count[Told::thrown] + count[Told::committed] + count[Told::unknown] > 3);
+    CHECK(count[Reported::thrown] + count[Reported::committed] + count[Reported::unknown] > 3);
 }
 
 TEST_CASE("dtx: an outcome is returned even if the session cannot join again", "[unit]")
@@ -285,7 +285,7 @@ TEST_CASE("dtx: an outcome is returned even if the session cannot join again", "
     std::string mode = GENERATE(",mode=direct", ",mode=ring");
     std::string kind = GENERATE("lost", "unacked");
     dtx::Options options = without_lease(true);
-    int told = 0;
+    int reported = 0;
 
     options.lease_us = 1000; /* the other session gets past its locks */
     options.retry_us = 20000;
@@ -326,7 +326,7 @@ TEST_CASE("dtx: an outcome is returned even if the session cannot join again", "
         untouched =
             status == Status::committed && session->counters().rejoined == 0 ? untouched + 1 : 0;
         if (status && untouched == 0) {
-            told++;
+            reported++;
             CHECK_THROWS_AS(now(*session, adder(db.tables, 1, 1)), dtx::Error);
         }
         link.away = false;
@@ -336,5 +336,5 @@ TEST_CASE("dtx: an outcome is returned even if the session cannot join again", "
 
         REQUIRE((last == Status::committed || (untouched > 0 && last == Status::unknown)));
     }
-    CHECK(told > 0);
+    CHECK(reported > 0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// town.h: a small database on three servers that can end, and start again.
-#ifndef TESTS_UNIT_DTX_ENGINE_TOWN_H
-#define TESTS_UNIT_DTX_ENGINE_TOWN_H
+// restartable.h: a small database on three servers that can end, and start again.
+#ifndef TESTS_UNIT_DTX_ENGINE_RESTARTABLE_H
+#define TESTS_UNIT_DTX_ENGINE_RESTARTABLE_H
 
 #include "unit/dtx/engine/database.h"
 #include <dtx/error.h>
@@ -14,8 +14,9 @@
 inline constexpr uint32_t kServers = 3;
 
 // Servers with pools in files, which can end, and start again on the same ones.
-struct Town {
-    explicit Town(uint32_t replicas, uint32_t canary = 0, uint64_t rows = 200) : tables(rows)
+struct RestartableDatabase {
+    explicit RestartableDatabase(uint32_t replicas, uint32_t canary = 0, uint64_t rows = 200)
+        : tables(rows)
     {
         support::ServerOpts opts;
         dtx::Options options;
@@ -91,14 +92,15 @@ inline bool contains(const std::string &text, const std::string &part)
     return text.find(part) != std::string::npos;
 }
 
-inline dtx::Status add(Town &town, dtx::Session &session, uint32_t shard, int64_t cents)
+inline dtx::Status add(RestartableDatabase &db, dtx::Session &session, uint32_t shard,
+                       int64_t cents)
 {
     return now(session, [&](dtx::Txn &txn) -> dtx::Task<bool> {
         uint64_t key = in_partition(shard, 1);
-        auto row = co_await txn.read(town.tables.accounts, key);
+        auto row = co_await txn.read(db.tables.accounts, key);
 
         row->cents += cents;
-        co_return co_await txn.write(town.tables.accounts, key, *row);
+        co_return co_await txn.write(db.tables.accounts, key, *row);
     });
 }
 
