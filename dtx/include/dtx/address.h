@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * address.h: where an object lives. Everything a database keeps is an object of its own version and
- * lock: rows, hash buckets, nodes of ordered indexes, and the allocator heads from which sessions
- * take slots.
+ * address.h: the address of an object: shard, table and slot. All that a database stores is
+ * objects, each with a version and a lock: rows, hash buckets, nodes of ordered indexes, and the
+ * allocator heads from which sessions take slots.
  *
  * Tests: tests/unit/dtx/engine/format/object_test.cpp
  */

@@ -2,9 +2,10 @@
 /*
  * cluster.h: the servers of a database, and the database on them: created, opened, recovered.
  *
- * Shard s has its primary on server s and its copies on the servers behind it, replicas in all. A
- * server that is lost for good, or for long, is promoted away: other copies of its shards become
- * the primaries. FORMAT.md has the bytes on each server.
+ * Shard s has its primary copy on server s and its backups on the servers that follow, modulo their
+ * number: Options.replicas copies in all. If a server is lost for good, or for long, the operator
+ * promotes the backups: other copies of its shards become the primaries, and the server is dead
+ * until it is restored. FORMAT.md has the bytes on each server.
  *
  * Tests: tests/unit/dtx/engine/cluster/cluster_test.cpp
  */
@@ -37,57 +38,58 @@ struct Options {
     bool durable = true;             /* off: no redo log and nothing flushed, for comparison */
     uint32_t coordinators = 64;      /* sessions at once, 1 to kCoordinatorsMax */
     uint64_t log_bytes = 8ull << 20; /* of each coordinator's log on each server */
-    uint32_t guesses = 1 << 18;      /* guesses at the slots of rows */
+    uint32_t guesses = 1 << 18;      /* entries of a session's cache of the slots of rows */
     uint32_t conflicts_max = 0;      /* conflicts of one transaction, after which it throws Error,
                                         RPM_E_BUSY; 0: no limit. A lock that the same attempt still
                                         holds counts once until lease_us have passed */
     uint64_t lease_us = 2000000;     /* a session that meets the same lock for longer fences the
                                         lock's owner, completes or undoes its transaction from its
                                         logs, and frees the lock. If the owner's connection is
-                                        gone, it does so after about 10 ms */
+                                        closed, it does so after about 10 ms */
     uint64_t timeout_us = 0;         /* of librpm's calls; 0: its default */
     uint64_t retry_us = 0;           /* how long a session tries again while servers do not answer,
-                                        or another session has its logs, before it is an Error; 0: 30 s */
-    /* Called with a text for the operator when a session has waited for a second: for which server,
-     * and what to do. Called by the thread of any session, one at a time. Empty: the text goes to
-     * standard error. */
+                                        or another session has its logs, before it throws Error;
+                                        0: 30 s */
+    /* Called when a session has waited for a second, with a text for the operator that names the
+     * server and says what to do. Called by the thread of any session, by one thread at a time.
+     * Empty: the text goes to standard error. */
     std::function<void(const std::string &text)> notice;
     std::string secret;        /* shared with the servers; empty: none */
     std::string hints = "all"; /* of librpm */
-    uint64_t seed = 1;         /* of back-off, and of the order of steps */
+    uint64_t seed = 1;         /* of the random part of back-off, and of interleave */
     uint64_t numbers = 0;      /* for tests: attempts of a session after which it claims its logs
                                   again; 0: 2^32 - 1 */
-    uint32_t interleave = 0;   /* for tests: of 256 steps, how many let another coroutine go
-                                  first although nothing has to be waited for */
+    uint32_t interleave = 0;   /* for tests: of 256 steps that need not wait, how many let another
+                                  coroutine run first; at most 255 */
     uint32_t canary = 0;       /* for tests: enum Canary, a rule that is left out */
-    /* How to connect to a server, for tests in a world of the device model. Empty: by its URL. */
+    /* Connects to a server, for tests on the device model. Empty: the session uses the URL. */
     std::function<int(uint32_t server, const rpm_conn_opts *opts, rpm_conn **conn)> dial;
 };
 
-/* Rules of the protocol that a test leaves out, to see that its checks then fail. */
+/* Rules of the protocol. A test has the engine break one, to see that the test's checks fail. */
 enum Canary : uint32_t {
     kCanaryNone = 0,
     kCanaryValidate = 1,     /* reads are not validated */
     kCanaryLock = 2,         /* rows are written without their locks */
-    kCanaryVersion = 3,      /* a row keeps its version */
+    kCanaryVersion = 3,      /* a commit does not increase the versions of rows */
     kCanaryLogLate = 4,      /* rows are installed before the redo record is written */
     kCanaryPhantom = 5,      /* absent keys and the ends of ranges are not validated */
     kCanarySkipLog = 6,      /* recovery leaves out the log of one coordinator */
-    kCanaryDropCommit = 7,   /* one commit in a while is acknowledged and not made */
+    kCanaryDropCommit = 7,   /* one commit of 97 is acknowledged, and not logged or installed */
     kCanaryNoRedo = 8,       /* a promotion does not apply the logs */
     kCanaryVacuum = 9,       /* slots that have rows are returned */
     kCanaryNoRecord = 10,    /* slots are returned without a redo record */
     kCanaryGiveUp = 11,      /* the reads of a body that gives up are not validated */
-    kCanaryLookEarly = 12,   /* reads are validated in the message that locks, on every server */
+    kCanaryLookEarly = 12,   /* the message that locks validates, with several servers as well */
     kCanaryUnlockEarly = 13, /* locks are freed before the rows are installed */
-    kCanaryLoneRead = 14     /* a row that is read alone is good though it is locked */
+    kCanaryLoneRead = 14     /* a transaction's only row is not validated, though it was locked */
 };
 
 /* What a recovery found and did. */
 struct Recovery {
     uint32_t coordinators = 0; /* whose logs were taken over */
     uint64_t records = 0;      /* redo records read */
-    uint64_t rows = 0;         /* rows written anew: older than their record, or torn */
+    uint64_t rows = 0;         /* copies of rows written from records: they were older, or torn */
     uint64_t locks = 0;        /* of dead or fenced transactions, freed */
     uint64_t slots = 0;        /* returned by a vacuum */
 };
@@ -101,44 +103,45 @@ class Cluster
     /* Throws Error for invalid options or an invalid schema. */
     Cluster(Schema schema, Options options);
 
-    /* Make the database on all servers. Durable when it returns. Throws Error: RPM_E_EXISTS, also
-     * when only a part of it is there; RPM_E_NOSPACE: more rows than memory, or than DRAM for the
-     * locks of all copies: a backup keeps room for its own. What it has made is removed then. */
+    /* Make the database on all servers. Durable when it returns. Throws Error: RPM_E_EXISTS if the
+     * servers have the database or a part of it; RPM_E_NOSPACE if a server's pool has no room for
+     * its shards, or its DRAM for the locks of all of them, backups included. Before it throws it
+     * removes what it has created. */
     void create() const;
 
-    /* Throws Error unless all servers that live have the database, of this schema: RPM_E_NOENT,
-     * RPM_E_VERSION. */
+    /* Throws Error, RPM_E_NOENT or RPM_E_VERSION, unless all servers that live have the database
+     * and it has this schema. */
     void verify() const;
 
-    /* Bring the database to the state of exactly the committed transactions, after all programs
-     * that used it have ended, or to fence those that have not. Sessions that still live are fenced
-     * and join again. May itself be interrupted and repeated. Ends an interrupted promotion or
-     * restoration: finishes it if a server has accepted it, drops it otherwise. Throws Error. */
+    /* Bring the database to the state of exactly the committed transactions. Sessions that still
+     * live are fenced and join again. May itself be interrupted and repeated. Ends an interrupted
+     * promotion or restoration: finishes it if a server has accepted the new view, drops it
+     * otherwise. Throws Error. */
     Recovery recover() const;
 
     /* Fence one coordinator, complete its logged transactions, and free its locks. */
     Recovery recover(uint32_t coordinator) const;
 
-    /* Go on without the servers @dead, by number: sessions are fenced, what the logs of the others
-     * have is applied to the copies on them, and the next copy of each shard becomes its primary.
-     * Sessions join again. No acknowledged commit is lost, as long as a shard with N copies loses
-     * at most N - 1 of their servers at once.
+    /* Go on without the servers @dead, given by number: fences all sessions, applies the logs of
+     * the other servers to the copies there, and makes the next live copy of each shard its
+     * primary. Sessions join again. No acknowledged commit is lost if each shard still has a copy
+     * on a live server.
      *
      * @dead names all servers that are lost, and all others must answer. The caller must have
      * stopped the servers in @dead for good: sessions that can still reach one would go on reading
-     * it. Do not start the database again from a server that was promoted away, when all others are
-     * gone: it lacks the commits made since.
+     * it. A server that was promoted away lacks the commits made since: if all others are lost
+     * later, the database must not be started again from that server.
      *
-     * May be interrupted and repeated, by recover() as well; where they are dead already, nothing
-     * is done. Throws Error, and then nothing has changed but that sessions were fenced:
-     * RPM_E_INVAL (no such server), RPM_E_BUSY (it still answers), RPM_E_NOCAP (a shard would have
-     * no copy left). */
+     * May be interrupted and repeated, or ended by recover(). Does nothing if the servers are dead
+     * already. Throws Error; then the view has not changed, but sessions may have been fenced:
+     * RPM_E_INVAL (no such server), RPM_E_BUSY (the server still answers), RPM_E_NOCAP (a shard
+     * would have no copy left). */
     Recovery promote(const std::vector<uint32_t> &dead) const;
 
-    /* Use a server again that had been promoted away, or an empty one that is now at its URL: its
-     * old logs are emptied and its shards copied to it, while all sessions are fenced; they join
-     * again. May be interrupted and repeated; does nothing for a server that lives. Throws Error:
-     * RPM_E_INVAL (no such server). */
+    /* Use a server again that was promoted away, or an empty one that is now at its URL: fences all
+     * sessions, empties the server's old logs and copies its shards to it. Sessions join again. May
+     * be interrupted and repeated; does nothing for a server that lives. Throws Error: RPM_E_INVAL
+     * (no such server). */
     Recovery restore(uint32_t server) const;
 
     /* Recover the database, and return to it the slots that sessions had kept for new rows when
@@ -150,15 +153,17 @@ class Cluster
     /* The servers that are dead in the view in force. */
     std::vector<uint32_t> dead() const;
 
-    /* Calls @callback for all rows of a table, on copy @copy of its shards (0: the primaries), in
-     * no order; of a shard that has fewer copies now, on its last one. For a database at rest: rows
-     * that a session writes meanwhile may be reported torn. Throws Error: RPM_E_CORRUPT. */
+    /* Calls @callback for all rows of a table, in no order, as copy @copy of each shard has them
+     * (0: the primary); if a shard has fewer copies now, as its last copy has them. For a database
+     * that no session writes: a row that is being written may be reported torn. Throws Error:
+     * RPM_E_CORRUPT. */
     void each_row(
         uint32_t table, uint32_t copy,
         const std::function<void(uint64_t key, const void *row, size_t bytes)> &callback) const;
 
-    /* While a Reading lives, all reads of whole tables by its thread share its connections. To see
-     * a change of views, or a server that was started again, make a new one. */
+    /* While a Reading lives, all reads of whole tables by its thread share its connections. It
+     * keeps the view that it began with: to see a change of the view, or a server that was started
+     * again, make a new Reading. */
     class Reading
     {
       public:
@@ -202,7 +207,8 @@ class Cluster
     {
         return 1000 * (options_.retry_us != 0 ? options_.retry_us : 30000000);
     }
-    /* The newest view that a session or call of this Cluster has seen: the first to try. */
+    /* The newest view that a session or call of this Cluster has seen: the next call connects to
+     * the servers that live in it first. */
     View last_view() const;
     void remember(const View &view) const;
     /* Give @text to Options.notice; the same text at most once in ten seconds. */

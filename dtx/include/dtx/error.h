@@ -40,9 +40,10 @@ struct Inconsistent : Conflict {
 };
 
 /* Another session or a recovery took this coordinator's logs over, or a server was lost:
- * RPM_E_FENCED, RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_REFUSED. Of what the coordinator had under way
- * only transactions whose record is in all its logs on live servers take effect. A session joins
- * again before it goes on; outside of sessions it is an Error. */
+ * RPM_E_FENCED, RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_REFUSED. Of the transactions that the
+ * coordinator had under way, only those take effect whose record is in all its logs on live
+ * servers. A session catches this exception and joins again; calls of Cluster pass it on as an
+ * Error. */
 class Fenced : public Error
 {
   public:
@@ -57,8 +58,8 @@ class Failed : public Error
     using Error::Error;
 };
 
-/* Throws the text of librpm's last failed call, preceded by what was being done: as Fenced if the
- * code says that this coordinator was fenced or a server lost, else as Failed. */
+/* Throws the text of librpm's last failed call after @doing, which says what was being done: as
+ * Fenced if @code says that this coordinator was fenced or a server was lost, else as Failed. */
 [[noreturn]] void fail(int code, const std::string &doing);
 
 /* Returns @code if it is 0 or a count; else throws as fail(). */

@@ -2,9 +2,9 @@
 /*
  * layout.h: where the slots of each table lie in a shard, and their locks beside it.
  *
- * A shard is one persistent region with a descriptor, a description of its tables, and then table
- * after table. Its locks are a region in DRAM (H8): a word that says whether the shard may be used,
- * and a word for each slot.
+ * A shard is one persistent region: a descriptor, a description of its tables, then the slots of
+ * one table after another. Its locks are a region in DRAM (H8): a word that says whether sessions
+ * may use the shard, then a word for each slot.
  *
  * Tests: tests/unit/dtx/engine/format/layout_test.cpp
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * object.h: the bytes of an object: a header that certifies it, then the payload. FORMAT.md has it.
+ * object.h: the bytes of an object: a header with version and checksum, then the payload. FORMAT.md
+ * has the layout.
  *
  * Invariants
  *   a version grows by one with each commit that writes the slot, also when it is deleted or reused
@@ -34,8 +35,8 @@ static_assert(sizeof(ObjectHeader) == 32);
 
 inline constexpr uint32_t kLineBytes = 64;
 
-/* Room for a payload and its header, in whole lines: no object shares one with another (H5 to H7).
- */
+/* Room for a payload and its header, in whole cache lines: no line has parts of two objects (H5 to
+ * H7). */
 constexpr uint32_t slot_bytes(uint32_t payload_bytes)
 {
     return (static_cast<uint32_t>(sizeof(ObjectHeader)) + payload_bytes + kLineBytes - 1) /

@@ -4,8 +4,8 @@
  * the leaves of its range, and the commit validates that they have not changed, so no key can have
  * appeared in the range.
  *
- * The session remembers inner nodes, and reads them again only if a leaf does not have the range
- * that they say: each node has the range of its keys.
+ * Each node stores the range of its keys. The session caches inner nodes, and reads them again only
+ * if they lead to a leaf whose range does not have the key.
  *
  * Tests: tests/unit/dtx/engine/index/ordered_index_test.cpp
  */
@@ -42,7 +42,7 @@ struct Node {
 };
 static_assert(sizeof(Node) == 480); /* 512 with its header: two XPLines */
 
-/* Enough even if nodes are half full, as splits leave them. */
+/* How many slots a tree of @rows_max rows needs if splits have left all nodes half full. */
 constexpr uint64_t node_slots(uint64_t rows_max)
 {
     return rows_max / (kNodeEntries / 2) * 5 / 4 + 512;
@@ -50,6 +50,7 @@ constexpr uint64_t node_slots(uint64_t rows_max)
 
 enum class Order { ascending, descending };
 
+/* Awaited: the slot of a key's row, as this transaction sees it; nullopt: the key is absent. */
 Task<std::optional<uint64_t>> ordered_find(Store &store, ReadWriteSet &set, uint32_t table,
                                            uint64_t key);
 

@@ -23,13 +23,13 @@ enum class Via : uint8_t {
     call       /* the server's CPU, by one message with all operations */
 };
 
-/* An operation that does not fit into a message, such as a row of 4 KiB, is one-sided all the same.
- * */
+/* By call too, an operation that does not fit into a message, such as a write of a row of 4 KiB, is
+ * one-sided. */
 struct Phases {
     Via execute = Via::fewest;
     Via lock = Via::fewest;
     Via validate = Via::fewest;
-    Via log = Via::fewest;    /* call: the servers' CPUs copy the record, unless memory is mapped */
+    Via log = Via::fewest;    /* call: the servers' CPUs copy the record, unless it is mapped */
     Via commit = Via::fewest; /* installs rows, then frees locks */
 
     /* "fewest", "one-sided", "call", "hybrid" (lock and commit by call), or the phases that are by

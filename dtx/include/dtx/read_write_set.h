@@ -2,7 +2,8 @@
 /*
  * read_write_set.h: the objects that a transaction has read or is going to write, with their bytes.
  *
- * Memory is kept from one transaction to the next; pointers stay good until the transaction ends.
+ * The set keeps its memory from one transaction to the next. Pointers to accesses and images are
+ * valid until the transaction ends.
  *
  * Tests: tests/unit/dtx/engine/store/read_write_set_test.cpp
  */
@@ -27,7 +28,7 @@ struct Access {
     unsigned char *image; /* the bytes of the slot: as read, later as they will be written */
     uint32_t bytes;       /* of the slot */
     bool whole;           /* the image is a whole version of the object */
-    bool settled;         /* which was committed and the newest one when it was read */
+    bool settled;         /* that version was committed and the newest one when it was read */
     bool seen;            /* its contents were used: the commit validates it */
     bool written;         /* the commit logs and installs the image */
     bool locked;          /* this transaction holds its lock */
@@ -58,7 +59,7 @@ struct Access {
     }
 };
 
-/* Lists of a commit; their memory is kept like that of the set. */
+/* Lists that a commit fills; they keep their memory from one transaction to the next. */
 struct CommitSpace {
     std::vector<Access *> writes;
     std::vector<Access *> reads;
@@ -100,7 +101,7 @@ class ReadWriteSet
         return access.image + sizeof(ObjectHeader);
     }
 
-    /* All accesses, in the order of their addresses. Good until the next call. */
+    /* All accesses, in the order of their addresses. Valid until the next call. */
     const std::vector<Access *> &sorted();
 
     uint64_t txn = 0;

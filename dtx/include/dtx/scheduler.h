@@ -2,8 +2,9 @@
 /*
  * scheduler.h: the coroutines of one session take turns on its thread.
  *
- * For tests, some of the steps that need not wait let another coroutine go first, by a seeded
- * choice: so one thread tries many interleavings, the same ones each time.
+ * In tests that interleave steps, a seeded generator chooses steps at which another coroutine runs
+ * first although nothing has to be waited for: so one thread tries many interleavings, and a seed
+ * repeats them.
  *
  * Tests: tests/unit/dtx/engine/base/scheduler_test.cpp
  */
@@ -53,7 +54,8 @@ class Scheduler
     /* @interleave: of 256 steps, how many let another coroutine go first. */
     Scheduler(uint64_t seed, uint32_t interleave) : random_(seed), interleave_(interleave) {}
 
-    /* Awaited: let other coroutines run first; a step of a test does so at random. */
+    /* Awaited. turn(): other coroutines run first. step(): so only where steps interleave, by the
+     * generator's choice. */
     struct Turn {
         bool await_ready() const noexcept
         {
@@ -76,8 +78,8 @@ class Scheduler
         return { *this, interleave_ != 0 && random_.below(256) < interleave_ };
     }
 
-    /* Awaited: continue at that time; other coroutines run meanwhile. Where steps interleave: after
-     * some turns. */
+    /* Awaited: continue at @until_ns; other coroutines run meanwhile. Where steps interleave:
+     * continue after some turns, whatever the time. */
     struct Sleep {
         bool await_ready() const noexcept
         {
@@ -100,7 +102,7 @@ class Scheduler
         return interleave_ != 0;
     }
 
-    /* Awaited: sleep until wake(@place). */
+    /* Awaited: stores this coroutine in @place and waits until wake() is called with it. */
     struct Wait {
         bool await_ready() const noexcept
         {

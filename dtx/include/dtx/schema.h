@@ -20,7 +20,7 @@
 namespace dtx
 {
 
-/* The partition of a key. Partition p is on shard p mod the number of servers. */
+/* Returns the partition of a key. Partition p is on shard p modulo the number of servers. */
 using Partition = uint32_t (*)(uint64_t key);
 
 enum class TableKind : uint32_t {
@@ -74,7 +74,8 @@ class Schema
     /* @name: 1 to 31 letters, digits, '-' or '_'. @version: the program's own, compared at open. */
     Schema(std::string name, uint32_t version);
 
-    /* @rows_max: in each shard, at least 1. Throws Error for a name that is taken or too many. */
+    /* @rows_max: in each shard, at least 1. Throws Error if a table has that name already, or if
+     * there are too many tables. */
     template <class Row>
     Table<Row> hash_table(const std::string &name, uint64_t rows_max, Partition partition)
     {
@@ -113,7 +114,7 @@ class Schema
      * RPM_E_VERSION if this version of dtx lays out these tables in another way. */
     static Schema of_description(const std::string &name, uint32_t version,
                                  const std::string &text);
-    /* Made by of_description(). */
+    /* Was this schema made by of_description()? */
     bool is_described() const
     {
         return described_;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session.h: one thread's way to a database: its connections, its coroutines, its counters.
+ * session.h: a session runs the transactions of one thread. It has that thread's connections to the
+ * servers, its coroutines and its counters.
  *
  * Tests: tests/unit/dtx/engine/txn/session_test.cpp
  */
@@ -35,7 +36,7 @@ struct Counters {
     uint64_t committed = 0;
     uint64_t aborted = 0;   /* by the program */
     uint64_t conflicts = 0; /* attempts that ended in a conflict */
-    uint64_t unknown = 0;   /* fenced, or a server lost, in the middle of a commit */
+    uint64_t unknown = 0;   /* fenced, or a server was lost, in the middle of a commit */
     uint64_t remote = 0;    /* operations on servers */
     /* The next four are 0 where the servers' memory is mapped. */
     uint64_t round_trips = 0;    /* waits for replies; a wait for several servers is one */
@@ -53,8 +54,8 @@ struct Attempt {
     uint64_t begin_ns;
     uint64_t end_ns;
     Status status;                     /* aborted, if the attempt ended in a conflict */
-    bool holds;                        /* what it read was one state of the database: the attempt
-                                          committed, or gave up and its reads were validated */
+    bool holds;                        /* its reads were one state of the database: the attempt
+                                          committed, or its body gave up and its reads were valid */
     std::span<Access *const> accesses; /* by address */
 };
 
@@ -73,9 +74,9 @@ class Listener
 class Session
 {
   public:
-    /* Join with coordinator number @coordinator, which no living session may have: throws Error
-     * RPM_E_OWNED otherwise, after retry_us. What a dead session has left under that number is
-     * recovered first, and the whole database if its servers were restarted since. */
+    /* Join with coordinator number @coordinator. If another live session has that number, throws
+     * Error, RPM_E_OWNED, after retry_us. If a dead session has left locks or records under that
+     * number, recovers them first; if servers were restarted since, recovers the whole database. */
     Session(const Cluster &cluster, uint32_t coordinator, Listener *listener = nullptr);
     ~Session();
     Session(const Session &) = delete;
@@ -103,8 +104,8 @@ class Session
         return attempt(std::move(body), true);
     }
 
-    /* Run coroutines side by side until all have ended. The first exception of one is thrown here
-     * when the others are through. Not from within a coroutine. */
+    /* Run coroutines concurrently until all have ended, then throw the first exception that ended
+     * one of them. Not to be called by a coroutine. */
     void run(std::vector<Task<void>> tasks);
 
     /* One transaction, for a program without coroutines. */
@@ -121,7 +122,7 @@ class Session
         return outcome;
     }
 
-    /* Let the other coroutines of this session go first. */
+    /* Awaited: let the other coroutines of this session run first. */
     Scheduler::Turn turn();
 
     const Counters &counters() const;

@@ -3,7 +3,7 @@
  * task.h: a coroutine that another one awaits. It starts when it is awaited, and the awaiting
  * coroutine goes on when it ends; an exception is thrown there.
  *
- * Frames are small and many: they come from a list of their own, one for each thread.
+ * Coroutine frames are small and many: each thread keeps lists of free ones.
  *
  * Tests: tests/unit/dtx/engine/base/task_test.cpp
  */

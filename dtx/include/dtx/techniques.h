@@ -20,7 +20,7 @@ namespace dtx
 struct Techniques {
     bool throttle = true; /* librpm adapts the number of operations under way, RPM_PACE_THROTTLE */
     bool backoff = true;  /* wait after a conflict, longer after each */
-    bool depth = true;    /* fewer transactions of a session at once while most tries fail */
+    bool depth = true;    /* fewer transactions of a session at once while most attempts fail */
     bool guesses = true;  /* read a row where it was last seen, without the index */
 
     /* "all", "none", the techniques that are on: "throttle,backoff", or those that are off:

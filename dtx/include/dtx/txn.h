@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * txn.h: a transaction as its program sees it: reads, writes, inserts, deletes, ranges.
+ * txn.h: the operations of a transaction: read, write, insert, erase, scan, prefetch.
  *
- * Each read returns a committed row, but two reads may be of different times until the commit has
- * validated them: a program must not crash or loop over values that no state of the database has
- * together. Other transactions see its writes after the commit only. A transaction sees its own
- * writes; in a run that will end in a conflict it may miss a row of an ordered table that it has
- * inserted, or see a row twice.
+ * Each read returns a committed row, but two reads may return rows of different times, until the
+ * commit has validated them: a body must not crash or loop for ever over rows that do not fit
+ * together. Other transactions see its writes only after the commit. A transaction sees its own
+ * writes; in an attempt that will end in a conflict it may miss a row of an ordered table that it
+ * has inserted, or see a row twice.
  *
  * A body awaits each operation before it begins the next: if two operations of one transaction are
  * under way at once, the second throws Error, RPM_E_INVAL. prefetch() reads several rows at once.
@@ -38,27 +38,28 @@ class Session;
 class Txn
 {
   public:
-    /* Awaited: the row of a key, or nothing if there is none. Throws Conflict, Fenced. */
+    /* Awaited: the row of a key; nullopt: there is none. Throws Conflict, Fenced. */
     template <class Row> auto read(Table<Row> table, uint64_t key)
     {
         return AtOnce(Read<Row>{ *this, table, key });
     }
 
-    /* Awaited: as read(), of a row that this transaction is going to write; it counts as written
-     * from here on. Over a link, by call or by what is fewest, the message that reads the row locks
-     * it, unless the transaction has read or prefetched it before: the commit neither locks nor
-     * validates it, which spares a round trip. Until this transaction ends, others that need the
-     * row run again. If the body goes on for longer than lease_us while another session needs the
-     * row, that session fences this one as it would in a commit, and the outcome is unknown. Two
-     * transactions that lock the same rows in different orders get in each other's way more often
-     * than by write() alone. Throws Conflict, Fenced. */
+    /* Awaited: as read(), for a row that this transaction is going to write; the row counts as
+     * written from here on. Over a link, if the phases execute and lock are by call or by fewest
+     * (phases.h), the message that reads the row also locks it, unless the transaction has read or
+     * prefetched it before: then the commit neither locks nor validates the row, which spares a
+     * round trip. Until this transaction ends, other transactions that need the row run again. If
+     * the body goes on for longer than lease_us while another session needs the row, that session
+     * fences this one, and the outcome is unknown. Transactions that lock the same rows in
+     * different orders conflict more often than with read() and write(). Throws Conflict,
+     * Fenced. */
     template <class Row> auto read_for_update(Table<Row> table, uint64_t key)
     {
         return AtOnce(Read<Row>{ *this, table, key, true });
     }
 
-    /* Awaited: replace the row of a key. False: there is none, and nothing was done. A row that was
-     * read or written by this transaction costs no further round trip. */
+    /* Awaited: replace the row of a key. False: the key has none, and nothing was done. Costs no
+     * round trip if this transaction has read or written the row before. */
     template <class Row> auto write(Table<Row> table, uint64_t key, Row row)
     {
         return AtOnce(Write<Row>{ *this, table, key, row });
@@ -76,9 +77,9 @@ class Txn
         return remove(table.number, key);
     }
 
-    /* Of an ordered table, at most @limit rows of the partition of @from with @from <= key <= @to,
-     * in @order. If another transaction inserts a row into or erases one from the range that was
-     * scanned before this one commits, this one does not commit: its body runs again. Throws Error:
+    /* Awaited: at most @limit rows of an ordered table with @from <= key <= @to, of the partition
+     * of @from, in @order. If another transaction inserts a row into the scanned range, or erases
+     * one from it, before this transaction commits, the body of this one runs again. Throws Error:
      * RPM_E_INVAL if @to is in another partition than @from. */
     template <class Row>
     Task<std::vector<std::pair<uint64_t, Row>>> scan(Table<Row> table, uint64_t from, uint64_t to,
@@ -119,9 +120,9 @@ class Txn
                                                        uint32_t limit = UINT32_MAX,
                                                        Order order = Order::ascending);
 
-    /* Awaited: have the rows of several keys under way together. Reading and writing them
-     * afterwards takes no round trip where this session has met them before; where the servers'
-     * memory is mapped, they miss this CPU's caches all at once. Changes nothing else. Throws
+    /* Awaited: read the rows of several keys together. Over a link, in one round trip; reading and
+     * writing them afterwards takes none. Where the servers' memory is mapped, their cache misses
+     * overlap. Skips rows whose slots this session does not remember. Changes nothing else. Throws
      * Fenced. */
     auto prefetch(std::vector<RowKey> rows)
     {
@@ -144,8 +145,8 @@ class Txn
   private:
     friend class Session;
 
-    /* Held by an operation while it is under way. Its constructor throws Error if another operation
-     * is: both would read the same objects into the same memory at different times. */
+    /* Exists while an operation is under way. Its constructor throws Error if another operation is
+     * under way: both would read the same objects into the same memory at different times. */
     class OperationGuard
     {
       public:
@@ -184,7 +185,8 @@ class Txn
     }
     Txn(Session &session, ReadWriteSet &set, uint64_t id) : session_(session), set_(set), id_(id) {}
 
-    /* An operation with now(): its result if that takes no waiting; else now() did nothing. */
+    /* Operations for AtOnce: now() returns the result if that needs no waiting; else nullopt, and
+     * later() carries the operation out. */
     template <class Row> struct Read {
         std::optional<std::optional<Row>> now()
         {
@@ -282,9 +284,9 @@ class Txn
     bool under_way_ = false;
 };
 
-/* For a row that must be there, in a body. If it is not, throws Inconsistent: if another
- * transaction changed a row that the body read, the body runs again; else the transaction ends with
- * an Error, RPM_E_CORRUPT and @what. */
+/* Returns the row that a body needs. If there is none, throws Inconsistent: if another transaction
+ * changed a row that the body read, the body runs again; else the database is damaged, and the
+ * transaction ends with Error, RPM_E_CORRUPT and the text @what. */
 template <class Row> const Row &need(const std::optional<Row> &row, const char *what)
 {
     if (!row)
@@ -292,7 +294,7 @@ template <class Row> const Row &need(const std::optional<Row> &row, const char *
     return *row;
 }
 
-/* The same of an insert, a write, an erasure or a count of rows. */
+/* The same for the result of an insert, a write or an erase(), or for any condition. */
 inline void need(bool done, const char *what)
 {
     if (!done)
