@@ -4,9 +4,11 @@
  * how many of its transactions may be under way: both follow from the share of its latest attempts
  * that failed. Also the deadline of retries while servers do not answer.
  *
- * Source: SMART (ASPLOS 2024), conflict avoidance: t0 1.7 us, limit t0 to 1024 t0. Each 20 ms,
- * where more than half of the tries fail, half as many transactions, or at one, twice the limit;
- * where less than a tenth does, twice as many, or at all of them, half the limit.
+ * Source: SMART (ASPLOS 2024), conflict avoidance. The first wait t0 is 1.7 us, the limit between
+ * t0 and 1024 t0. Every 20 ms the session adapts. If more than half of the attempts failed, it
+ * halves the number of transactions under way; if that is 1 already, it doubles the limit. If fewer
+ * than a tenth failed, it doubles that number; if that is at its maximum already, it halves the
+ * limit.
  *
  * Tests: tests/unit/dtx/engine/base/backoff_test.cpp
  */
@@ -32,10 +34,11 @@ class Backoff
     static constexpr uint64_t kEpochNs = 20000000;
     static constexpr uint32_t kDepthMost = 64;
 
-    /* Without @waits the waits are 0; without @narrows, kDepthMost may always be under way. */
+    /* Without @waits all waits are 0; without @narrows, kDepthMost transactions may always be under
+     * way. */
     explicit Backoff(bool waits = true, bool narrows = true) : waits_(waits), narrows_(narrows) {}
 
-    /* A transaction ended. @now: may be 0 unless is_narrow(). */
+    /* A transaction ended without a conflict. @now: may be 0 unless is_narrow(). */
     void done(uint64_t now)
     {
         done_++;
@@ -43,8 +46,8 @@ class Backoff
             adapt(now);
     }
 
-    /* The @nth attempt of a transaction, from 1 on, ended in a conflict. Returns how long to wait.
-     * */
+    /* Attempt @nth of a transaction, counted from 1, ended in a conflict. Returns how long to wait
+     * before the next attempt. */
     uint64_t wait_ns(uint32_t nth, uint64_t now, SplitMix64 &random)
     {
         DTX_ASSERT(nth >= 1);
@@ -126,7 +129,7 @@ class RetryDeadline
     {
         return now_ns() >= half_ns_;
     }
-    /* True once, after the time at which the operator is to be told that the session waits. */
+    /* True once, when the session has waited for so long that the operator should get a notice. */
     bool is_notice_due()
     {
         return !std::exchange(noticed_, noticed_ || now_ns() >= notice_ns_) && noticed_;

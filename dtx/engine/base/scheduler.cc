@@ -22,8 +22,8 @@ uint64_t now_ns()
     return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-/* Wakes coroutines whose time has come. Where steps interleave, wakes the one that has slept
- * longest at once, so that a run does not depend on the clock. */
+/* Wakes coroutines whose time has come. Where steps interleave, wakes the coroutine that began to
+ * sleep first, whatever the time, so that a run does not depend on the clock. */
 void Scheduler::wake_sleepers()
 {
     if (interleaves()) {
@@ -36,7 +36,7 @@ void Scheduler::wake_sleepers()
     auto due = std::partition(sleeping_.begin(), sleeping_.end(),
                               [now](const Sleeper &sleeper) { return sleeper.until_ns > now; });
 
-    /* In the order of their times: the thread may have been descheduled past several of them. */
+    /* In the order of their times: while this thread did not run, several may have become due. */
     std::sort(due, sleeping_.end(),
               [](const Sleeper &a, const Sleeper &b) { return a.until_ns < b.until_ns; });
     for (auto sleeper = due; sleeper != sleeping_.end(); ++sleeper)

@@ -52,7 +52,7 @@ static Free *&list_of(size_t bytes)
 
 static void *new_frame(size_t bytes)
 {
-    cleaner.needed = true; /* the first use of a thread_local object registers its destructor */
+    cleaner.needed = true; /* the first access to a thread_local object registers its destructor */
     return ::operator new((bytes + kStep - 1) / kStep * kStep);
 }
 

@@ -2,9 +2,10 @@
 /*
  * allocator.h: table 0 of every shard: its slot t is the allocator head of table t.
  *
- * A session takes some slots at a time from the head, keeps the slots of rows that it deletes, and
- * returns its free slots when it ends. Returned slots are a list: each has the next one in its key
- * field. The free slots of a session that died stay unused until a vacuum returns them.
+ * A session takes up to kSlotsAtOnce slots at a time from the head, keeps the slots of rows that it
+ * deletes, and returns its free slots when it ends. Returned slots form a linked list: each has the
+ * number of the next in its key field. The free slots of a session that died stay unused until a
+ * vacuum returns them.
  */
 #ifndef DTX_ENGINE_ALLOCATOR_H
 #define DTX_ENGINE_ALLOCATOR_H
@@ -22,7 +23,7 @@ inline constexpr uint64_t kSlotsAtOnce = 64;
 
 struct AllocatorHead {
     uint64_t handed_out; /* slots from first_slot() on that were ever handed out */
-    uint64_t returned;   /* the first slot of the list, plus 1; 0: none */
+    uint64_t returned;   /* the first slot on the list of returned slots, plus 1; 0: none */
 };
 
 /* The first slot of a table that may be handed out. */

@@ -26,14 +26,14 @@ struct Bucket {
 };
 static_assert(sizeof(Bucket) == 224); /* 256 with its header: one XPLine */
 
-/* Home buckets, to which keys are hashed: half full when the table has @rows_max rows. Slot 0 is
- * unused, so that a next of 0 ends a chain. */
+/* The number of home buckets, to which keys are hashed: they are half full when the table has
+ * @rows_max rows. Slot 0 is unused, so that a next of 0 ends a chain. */
 constexpr uint64_t bucket_homes(uint64_t rows_max)
 {
     return rows_max * 2 / kBucketEntries + 1;
 }
 
-/* All buckets: slot 0, the homes, and the overflow buckets. */
+/* The number of slots: slot 0, the home buckets, and the overflow buckets. */
 constexpr uint64_t bucket_slots(uint64_t rows_max)
 {
     return 1 + bucket_homes(rows_max) + bucket_homes(rows_max) / 4 + 256;

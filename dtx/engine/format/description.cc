@@ -2,8 +2,8 @@
 /*
  * description.cc: from a schema to its text and back.
  *
- * The text is used only if its checksum is the one in the descriptor; still, any text must lead to
- * a schema or an Error, never to undefined behaviour.
+ * A caller uses the text only if its checksum is the one in the descriptor. Still, any text must
+ * lead to a schema or an Error, never to undefined behaviour.
  *
  * Tests: tests/unit/dtx/engine/format/description_test.cpp
  */

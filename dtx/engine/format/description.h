@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * description.h: a schema as text, stored in each shard. The operator's commands use it to open the
- * database of any program, and an error about a schema that differs says where.
+ * database of any program, and an error about another schema uses it to name the first difference.
  *
  * One line has the name of the database, then one line for each table and each index, in the order
  * of their numbers: name, kind, bytes of a row, rows in each shard, number of the index (of an

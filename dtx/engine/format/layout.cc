@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * layout.cc: table after table, each on a new line of 64 bytes.
+ * layout.cc: compute the offsets of tables and locks. Each table begins at a multiple of 64 bytes.
  *
  * Tests: tests/unit/dtx/engine/format/layout_test.cpp
  */

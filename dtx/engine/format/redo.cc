@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * redo.cc: encode and decode. librpm certifies a record as a whole; each object in it has its own
- * checksum besides, the one that it has in its slot.
+ * redo.cc: encode and decode redo records. librpm checks the checksum of the record as a whole;
+ * each object in it also has the checksum that it has in its slot.
  *
  * Tests: tests/unit/dtx/engine/format/redo_test.cpp
  */
@@ -41,7 +41,8 @@ void encode_redo(uint64_t txn, std::span<Access *const> writes, std::vector<unsi
     DTX_ASSERT(at == record.data() + record.size());
 }
 
-/* The next object's bytes in its slot; 0: there is no such slot, or the record ends too early. */
+/* Returns the size of the slot of the object at @at; 0: there is no such slot, the record ends too
+ * early, or the object is torn. */
 static uint32_t object_at(const Layout &layout, const unsigned char *at, size_t left,
                           Address *address)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * schema.cc: tables and the indexes that come with them.
+ * schema.cc: add tables and their indexes to a schema, and check them.
  *
  * Tests: tests/unit/dtx/engine/format/schema_test.cpp
  */

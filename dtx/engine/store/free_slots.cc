@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * free_slots.cc: free slots by shard and table, the last ones used first.
+ * free_slots.cc: lists of free slots by shard and table; the slot that was freed last is used
+ * first.
  *
  * Tests: tests/unit/dtx/engine/txn/session_test.cpp, tests/unit/dtx/check/vacuum_test.cpp
  */
@@ -21,9 +22,9 @@ FreeSlots::FreeSlots(Servers &servers)
 }
 
 /* A session that joins again keeps its free slots, except in two cases, in which it forgets them
- * and begins a generation. If a view was proposed since it joined, a vacuum may have put these
- * slots on the list of returned slots. If nothing is durable, the commit that handed them out may
- * be lost. */
+ * and begins a new generation. If a view was proposed since it joined last, a vacuum may have put
+ * these slots on the list of returned slots. If the database is not durable, the commit that handed
+ * them out may be lost. */
 void FreeSlots::begin_generation(uint64_t highest_view)
 {
     if (highest_view == highest_view_ && servers_.cluster().options().durable)
@@ -56,7 +57,7 @@ Task<Access *> FreeSlots::allocate(ReadWriteSet &set, uint32_t shard, uint32_t t
                             "' has no slot free in shard " + std::to_string(shard) +
                             ": erase rows, or make the database with a larger rows_max");
     }
-    /* An attempt from before the session joined again must not use a slot. */
+    /* An attempt that began before the session joined again must not use a slot. */
     if (set.joined != servers_.joined())
         throw Fenced(RPM_E_FENCED, "this attempt began before the session joined again");
 
@@ -66,9 +67,9 @@ Task<Access *> FreeSlots::allocate(ReadWriteSet &set, uint32_t shard, uint32_t t
     Access *access = set.find(address);
     bool reused = access != nullptr;
 
-    /* The transaction may have read this slot by a guess and found another key's row or none: then
-     * the access is not seen. If it is seen, another coroutine has committed a deletion of the row
-     * since, or the allocator has handed out a slot that is in use. */
+    /* The transaction may have read this slot because of a wrong guess: then it did not use the
+     * contents, and access->seen is false. If seen is true, another coroutine has committed a
+     * deletion of the row since, or the allocator has handed out a slot that is in use. */
     if (!reused)
         access = set.add(address, servers_.layout().table(table).slot_bytes);
     else if (access->seen || access->written)
@@ -85,7 +86,7 @@ Task<Access *> FreeSlots::allocate(ReadWriteSet &set, uint32_t shard, uint32_t t
     co_return access;
 }
 
-/* How many free slots a session keeps: other sessions need slots too. */
+/* How many free slots of a table a session may keep. */
 static uint64_t kept_most(const Layout &layout, uint64_t table)
 {
     return std::clamp<uint64_t>(layout.table(static_cast<uint32_t>(table)).slots / 16, 2,

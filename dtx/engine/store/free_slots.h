@@ -26,8 +26,8 @@ class FreeSlots
   public:
     explicit FreeSlots(Servers &servers);
 
-    /* Awaited: a free slot, as an object that the transaction writes whole. Throws Error:
-     * RPM_E_NOSPACE. */
+    /* Awaited: a free slot, as an access with an image of zeros that the commit writes. Throws
+     * Error: RPM_E_NOSPACE. */
     Task<Access *> allocate(ReadWriteSet &set, uint32_t shard, uint32_t table);
 
     /* Add a slot that this session owns to its free slots. */
@@ -40,14 +40,14 @@ class FreeSlots
      * return. */
     std::vector<uint64_t> take(Address head, size_t most);
 
-    /* Goes up when this session joins again and its earlier slots may belong to another session by
-     * now. A session uses slots of the current generation only. */
+    /* Increases when this session joins again and its earlier slots may belong to another session
+     * by then. A session uses only slots of the current generation. */
     uint64_t generation() const
     {
         return generation_;
     }
-    /* The session has joined again. @highest_view: the highest number of a view that servers had
-     * accepted or were proposed then. */
+    /* To be called when the session has joined. @highest_view: the highest number of a view that a
+     * server had accepted, or that was proposed to one, at that time. */
     void begin_generation(uint64_t highest_view);
 
     /* Set by the session: takes @many slots from an allocator head, in a transaction of its own. */
@@ -58,7 +58,7 @@ class FreeSlots
 
     Servers &servers_;
     std::vector<std::vector<uint64_t>> free_; /* by shard and table */
-    std::optional<Address> surplus_;          /* the head for which give_back() found one last */
+    std::optional<Address> surplus_;          /* the head of the last table found with too many */
     uint64_t highest_view_ = 0;
     uint64_t generation_ = 0;
 };

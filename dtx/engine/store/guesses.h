@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * guesses.h: where rows were when a session last saw them. A later guess replaces the earlier one
- * at its place.
+ * guesses.h: a cache of the addresses that rows had when a session last read them. A guess may be
+ * wrong: its user compares the key of the row that it finds there.
  *
- * Rows that are popular together often have keys next to one another. Four such keys share a line
- * of 64 bytes, so that popular rows occupy little of the CPU's caches; where that line is, and the
- * place in it that the first of them has, is random. Keys that are far apart are thus spread evenly
- * over all places, also if they are all multiples of one number.
+ * Each key has one place in the cache; a new guess replaces the guess that is there. Rows with
+ * neighbouring keys are often used together, so four neighbouring keys share a line of 64 bytes,
+ * and popular rows occupy little of the CPU's caches. The hash of the keys' common part chooses the
+ * line and the order of the four in it, so keys that are far apart are spread evenly over all
+ * places, even if all of them are multiples of one number.
  *
  * Tests: tests/unit/dtx/engine/store/guesses_test.cpp
  */
@@ -27,7 +28,7 @@ namespace dtx
 class Guesses
 {
   public:
-    /* Has places for at least @rows guesses; 0: keeps none. */
+    /* A cache with places for at least @rows guesses; 0: no cache. */
     explicit Guesses(uint32_t rows) : lines_((uint64_t{ rows } + kTogether - 1) / kTogether) {}
 
     /* @table: a table of rows, so never 0, which has the allocator heads. */
@@ -47,7 +48,7 @@ class Guesses
         if (!lines_.empty())
             lines_[line_of(address.table(), key)].guesses[place_in_line(key)] = { key, address };
     }
-    /* Brings the cache line of a key that is looked up soon. */
+    /* Has the CPU fetch the cache line of a key that find() will be called with soon. */
     void prefetch(uint32_t table, uint64_t key) const
     {
         if (!lines_.empty())

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * install_queue.cc: install the rows of acknowledged commits and free their locks.
+ * install_queue.cc: finish acknowledged commits when their rows have been installed: retire their
+ * records and free their locks.
  *
  * Invariants
  *   a lock is freed, and a record may be trimmed, only when the rows are on all copies
@@ -21,7 +22,7 @@ namespace dtx
 void InstallQueue::add(Commit commit)
 {
     DTX_ASSERT(commit.txn != 0 && !has(commit.txn));
-    DTX_ASSERT(!commit.records.empty()); /* recovery finishes it if this session does not */
+    DTX_ASSERT(!commit.records.empty()); /* from which recovery finishes it if this session dies */
     DTX_ASSERT(std::is_sorted(commit.locked.begin(), commit.locked.end()));
     commits_.push_back(std::move(commit));
 }
@@ -39,7 +40,7 @@ bool InstallQueue::has(Address address) const
     });
 }
 
-/* Free locks until the connection takes no more messages. True: all of them are freed. */
+/* Frees locks until the connection accepts no more messages. True: all locks are freed. */
 bool InstallQueue::unlock(Commit &commit)
 {
     while (!commit.locked.empty()) {
@@ -53,7 +54,7 @@ bool InstallQueue::unlock(Commit &commit)
     return true;
 }
 
-/* Finish a commit as far as possible now. True: it is finished. */
+/* Finishes a commit as far as possible without waiting. True: it is finished. */
 bool InstallQueue::end(Commit &commit)
 {
     if (commit.rows.pending->remaining > 0)
@@ -68,7 +69,7 @@ bool InstallQueue::end(Commit &commit)
     return true;
 }
 
-/* Where steps interleave, some commits wait for another turn although they could go on. */
+/* Where steps interleave, some commits wait for the next poll although they could be finished. */
 void InstallQueue::poll()
 {
     size_t before = commits_.size();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * install_queue.h: commits that were acknowledged and whose rows are not installed yet.
+ * install_queue.h: the commits of a session that were acknowledged and whose rows are still in
+ * flight to the servers.
  *
  * Over a link a transaction is committed as soon as its redo record is durable in all its logs. The
  * session then sends the rows and acknowledges the commit. When the rows are on all copies, the
@@ -47,26 +48,29 @@ class InstallQueue
     InstallQueue(const InstallQueue &) = delete;
     InstallQueue &operator=(const InstallQueue &) = delete;
 
-    /* Installs the rows of @commit, which is durable in its logs, and frees its locks. */
+    /* Take over @commit, which is durable in its logs and whose rows were sent: when they are
+     * installed, poll() frees its locks. */
     void add(Commit commit);
 
     /* Finish the commits whose rows are installed by now. */
     void poll();
 
-    /* The session is closing: recovery installs what the logs hold when a session joins with its
-     * coordinator number. */
+    /* Forget all commits, because the session closes its connections. The next session that joins
+     * with its coordinator number installs them from the logs. */
     void close();
 
     bool empty() const
     {
         return commits_.empty();
     }
-    /* Installing rows or freeing a lock failed: the session has to join again. */
+    /* Has installing rows or freeing a lock failed? Then the session has to join again. */
     bool failed() const
     {
         return failed_ || unlocks_.failed();
     }
+    /* Is this transaction's commit in the queue? */
     bool has(uint64_t txn) const;
+    /* Does a commit in the queue hold the lock of this object? */
     bool has(Address address) const;
 
     /* Wait until one more commit is finished. Throws Fenced if failed(). */

@@ -26,7 +26,7 @@ Task<bool> ObjectReader::peek(Address address, unsigned char *image, uint32_t by
     co_return is_whole(image, bytes);
 }
 
-/* Is the image whole? Then it is the version that the transaction uses. */
+/* If the image is whole, makes it the version that the transaction uses, and returns true. */
 static bool take_image(Access *access)
 {
     if (!is_whole(access->image, access->bytes))
@@ -65,9 +65,9 @@ void ObjectReader::prefetch(Address address)
                   servers_.layout().lock_offset(address));
 }
 
-/* A transaction writes an object only while it holds the object's lock. The object was torn; if the
- * server then finds its lock to be @owner (0, or this transaction) and the same torn bytes, no
- * session is writing it: it is damaged. Throws Error, RPM_E_CORRUPT, in that case. */
+/* Throws Error, RPM_E_CORRUPT, if a torn object is damaged and not being written: if a second read
+ * finds its lock to be @owner (0, or this transaction), and then the same torn bytes. A transaction
+ * writes an object only while it holds the object's lock, so no session is writing it. */
 Task<> ObjectReader::expect_being_written(const Access &torn, uint64_t owner)
 {
     std::vector<unsigned char> again(torn.bytes);
@@ -84,17 +84,17 @@ Task<> ObjectReader::expect_being_written(const Access &torn, uint64_t owner)
 }
 
 /* Waits while a commit of this session has not installed the object: a NIC may carry out a read
- * before the rows that were sent earlier, and return the version before that commit. */
+ * before writes that were sent earlier, and would return the version before that commit. */
 Task<> ObjectReader::wait_for_rows(Address address)
 {
     while (installs_.has(address) && !servers_.primary(address.shard()).is_in_order())
         co_await installs_.wait_for_one();
 }
 
-/* May the message that reads an object read its lock first? If the transaction then uses no other
- * row, the commit needs no validation. So only for a transaction's first object, or one that
- * follows the index objects that led to it; and only where a CPU carries out the steps, because a
- * NIC may read the second word before the first. */
+/* Should the message that reads an object read its lock first? If the transaction then uses no
+ * other row, its commit needs no validation. That pays only for the first object of a transaction,
+ * or for the first after the index object that led to it. It is correct only where a CPU carries
+ * out the message's operations in order: a NIC may read the row before the lock. */
 bool ObjectReader::reads_lock_first(ReadWriteSet &set, uint32_t bytes) const
 {
     if (servers_.phases().execute == Via::one_sided ||
@@ -109,13 +109,16 @@ bool ObjectReader::reads_lock_first(ReadWriteSet &set, uint32_t bytes) const
     return kind == TableKind::buckets || kind == TableKind::nodes;
 }
 
-/* The server looked at the lock before it read the row. If the lock was free, every commit that was
- * acknowledged before the look had installed the row. So the row is as it was then, or the
- * transaction that wrote it took the lock after the look, and took effect before the read, since a
- * row is installed after that. If the lock was held by the transaction that wrote this version,
- * its redo record was safe in all its logs when the row was read, and no other transaction could
- * write the row since it took the lock. Either way this version was the newest committed one at a
- * time between the look and the read. For two rows these may be different times. */
+/* Was this version the newest committed one at some time between two operations that the server
+ * carried out in order, the read of the lock, which found @word, and the read of the row?
+ *
+ * If the lock was free, every commit that was acknowledged before had installed the row. So the row
+ * is as it was at that time, or a transaction took the lock afterwards and wrote the row; since a
+ * row is installed after its transaction took effect, that was before the row was read. If the lock
+ * was held by the transaction that wrote this version, its redo record was safe in all its logs
+ * when the row was read, and no other transaction can have written the row since it took the lock.
+ *
+ * For two rows these may be different times, so a transaction that reads two is validated. */
 bool ObjectReader::is_settled(const Access &access, uint64_t word) const
 {
     return word == 0 || (word == access.writer && servers_.cluster().options().durable) ||
@@ -159,7 +162,8 @@ Task<Access *> ObjectReader::fetch_remote(ReadWriteSet &set, Address address)
     co_return access;
 }
 
-/* Can one message lock the row and read it? A server's CPU carries out its steps in order. */
+/* Can one message lock the row and read it? Only a message to a server's CPU, which carries out the
+ * operations in order. */
 bool ObjectReader::locks_first(Address address, uint32_t bytes)
 {
     return servers_.phases().execute != Via::one_sided &&
@@ -167,9 +171,10 @@ bool ObjectReader::locks_first(Address address, uint32_t bytes)
            (servers_.scheduler().interleaves() || is_remote(address));
 }
 
-/* When a session joins again it frees its locks: an attempt that began before takes none after
- * that. While this session holds the lock no other session writes the row, so the row is whole,
- * unless another session has taken over from this one between the two steps. */
+/* A session that joins again frees its locks, so an attempt that began before must take no lock
+ * afterwards. While this session holds the lock no other session writes the row, so the row is
+ * whole, unless another session has taken over this session's logs after the row was locked and
+ * before it was read. */
 Task<Access *> ObjectReader::fetch_locked(ReadWriteSet &set, Address address)
 {
     uint32_t bytes = servers_.layout().table(address.table()).slot_bytes;

@@ -27,8 +27,9 @@ class ObjectReader
     {
     }
 
-    /* Awaited: the object, as this transaction has it, or as it is now. Throws Conflict when it
-     * stays torn: another session is writing it, or died while it did. */
+    /* Awaited: the object as this transaction has read or written it; else as it is on the primary.
+     * Throws Conflict if it stays torn because another session is writing it, or died while it
+     * was. */
     struct Fetch {
         std::optional<Access *> now()
         {
@@ -51,34 +52,34 @@ class ObjectReader
         return AtOnce(Fetch{ *this, set, address });
     }
 
-    /* Awaited: as fetch(), and where that spares the commit a round trip, the message that reads
-     * the row locks it until the transaction ends: the access is taken, and counts as written.
-     * Throws Conflict if another transaction holds the lock. */
+    /* Awaited: as fetch(). Where that spares the commit a round trip, the message that reads the
+     * row also locks it until the transaction ends: access.taken is set, and the row counts as
+     * written. Throws Conflict if another transaction holds the lock. */
     Task<Access *> fetch_locked(ReadWriteSet &set, Address address);
 
-    /* Awaited: free the lock of a taken access whose row has another key than the transaction
-     * looked for. The transaction does not write it. */
+    /* Awaited: free the lock of an access that fetch_locked() has locked, because its row has
+     * another key than the transaction looked for. The transaction will not write the row. */
     Task<> unlock(const ReadWriteSet &set, Access &access);
 
     /* As fetch() if the object is in the set or in mapped memory; else nullptr. @access: the result
      * of set.find(). */
     Access *fetch_now(ReadWriteSet &set, Address address, Access *access);
 
-    /* Awaited: read in one round trip those objects that this transaction has not read yet. A torn
-     * one is read again when the transaction uses it. */
+    /* Awaited: read in one round trip those objects that this transaction has not read yet. If an
+     * object was torn, the transaction reads it again when it uses it. */
     Task<> fetch_all(ReadWriteSet &set, const std::vector<Address> &addresses);
 
     /* Awaited: read the object into @image, outside of any transaction. False: it is torn. */
     Task<bool> peek(Address address, unsigned char *image, uint32_t bytes);
 
-    /* Does fetch() cost a round trip? */
+    /* Does fetch() of an object that is not in the set cost a round trip? */
     bool is_remote(Address address)
     {
         return servers_.phases().execute == Via::call ||
                !servers_.primary(address.shard()).is_mapped();
     }
 
-    /* Brings the cache lines of an object in mapped memory, and of its lock. */
+    /* Has the CPU fetch the cache lines of an object in mapped memory, and of its lock. */
     void prefetch(Address address);
 
   private:

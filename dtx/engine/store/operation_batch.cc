@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * operation_batch.cc: send the operations and wait until all have ended, also when one of them
- * fails: until then librpm reads and writes the caller's buffers.
+ * operation_batch.cc: send the operations and wait until all have ended. Also when one of them
+ * fails, the batch waits for the others: until then librpm reads and writes the caller's buffers.
  *
  * Tests: tests/unit/dtx/engine/store/operation_batch_test.cpp
  */
@@ -19,8 +19,8 @@ namespace dtx
 static constexpr size_t kPatchesMax = 32;
 static constexpr uint64_t kPatchesBytesMax = 256 << 10;
 
-/* Another coroutine made the session join again: this batch's locks and claims belong to the old
- * connections, and no recovery would undo its writes. */
+/* Another coroutine had the session join again. This batch's transaction belongs to the old claims:
+ * its locks are freed already, and no recovery would undo what it writes now. */
 [[gnu::cold]] void OperationBatch::fail_joined()
 {
     throw Fenced(RPM_E_FENCED, "another coroutine of this session has joined again");
@@ -58,8 +58,8 @@ void OperationBatch::write(uint32_t shard, uint32_t copy, std::span<const rpm_pa
               { Operation::write, shard, patch.offset, const_cast<void *>(patch.data), patch.len });
 }
 
-/* Sends one operation or list, waiting while the queue is full. An error becomes the status of the
- * batch. */
+/* Sends one operation or message, waiting while the queue is full. An error becomes the status of
+ * the batch. */
 template <class Send> Task<> OperationBatch::submit(Send send)
 {
     int err = RPM_E_BUSY;
@@ -86,8 +86,8 @@ Task<> OperationBatch::wait()
     co_await Scheduler::Wait{ deferred_->pending->waiting };
 }
 
-/* Takes operations from @first on that are writes to one shard and fit into one call. Returns how
- * many. */
+/* Puts the operations from @first on into a list of patches, as long as they are writes to one shard that
+ * fit into one call of librpm. Returns how many. */
 size_t OperationBatch::take_writes(size_t first, size_t end)
 {
     const Staged &begin = deferred_->ops[first];

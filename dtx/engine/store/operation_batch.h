@@ -3,11 +3,11 @@
  * operation_batch.h: operations on the servers' memory that one coroutine has under way together
  * and waits for once.
  *
- * One-sided, where this process has a server's memory mapped, an operation is carried out when it
- * is added. For all other servers, the operations of a stage are sent together when the batch is
- * run: one round trip, however many there are. By call, each server gets one message with all of
- * its operations, and its CPU carries them out in the order in which they were added, whatever
- * their stage. Via::fewest means calls over links if there are several stages, else one-sided.
+ * Via::one_sided: where this process has a server's memory mapped, an operation is carried out when
+ * it is added. For all other servers, the operations of a stage are sent together when the batch is
+ * run: one round trip for each stage. Via::call: each server gets one message with all of its
+ * operations, and its CPU carries them out in the order in which they were added, whatever their
+ * stage. Via::fewest: by call over links if there are several stages, else one-sided.
  *
  * Tests: tests/unit/dtx/engine/store/operation_batch_test.cpp
  */
@@ -28,7 +28,7 @@
 namespace dtx
 {
 
-/* Bytes of a message, and of its answer, in which the server puts one word of its own. */
+/* Limits of a message and of its answer, in bytes. The server adds one word to the answer. */
 inline constexpr uint64_t kMessageBytes = 4096;
 inline constexpr uint64_t kAnswerBytes = 4096 - 8;
 
@@ -82,8 +82,8 @@ class OperationBatch
         return Run{ *this };
     }
 
-    /* Awaited: as run(), without waiting for the operations that are sent last: leave() hands these
-     * over. The bytes of writes are not borrowed any more then. */
+    /* Awaited: as run(), but without waiting for the operations that are sent last; leave() returns
+     * them, to be waited for later. The bytes of writes are not borrowed any more. */
     Run send()
     {
         waits_ = false;
@@ -123,8 +123,8 @@ class OperationBatch
         if (joined_ != servers_.joined()) [[unlikely]]
             fail_joined();
     }
-    /* Counts one more operation on the primary of a shard. Returns the connection if it is carried
-     * out now; nullptr: when the batch is run. */
+    /* Counts an operation on the primary of a shard. Returns the connection on which to carry it
+     * out now; nullptr: it is to be staged. */
     ServerConnection *at_once(uint32_t shard)
     {
         check_joined();

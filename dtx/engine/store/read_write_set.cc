@@ -24,7 +24,7 @@ ReadWriteSet::ReadWriteSet() : table_(kTableFirst)
 
 void ReadWriteSet::clear()
 {
-    /* A large table is shrunk again: clearing it would slow down all small transactions. */
+    /* Shrink a table that is large for this transaction: clearing it would slow down small ones. */
     if (size_ < kTableFirst / 2 && table_.size() != kTableFirst)
         table_.resize(kTableFirst);
     std::fill(table_.begin(), table_.end(), 0);
@@ -93,7 +93,7 @@ const std::vector<Access *> &ReadWriteSet::sorted()
         Access *access = &(*this)[i];
         uint32_t at = i;
 
-        /* Insertion sort for a few. */
+        /* Insertion sort, if there are only a few. */
         for (; size_ <= kFew && at > 0 && before(access, sorted_[at - 1]); at--)
             sorted_[at] = sorted_[at - 1];
         sorted_[at] = access;

@@ -41,7 +41,7 @@ void Store::poll(uint64_t idle_until_ns)
         servers.idle(idle_until_ns);
 }
 
-/* Rows need no time limit: they end when the connection times out. */
+/* Waiting for rows needs no time limit here: librpm's timeout ends it if a server is lost. */
 void Store::settle()
 {
     uint64_t until = now_ns() + kSettleNs;

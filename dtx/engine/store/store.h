@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * store.h: what one session has of a database: its connections, its free slots, its commits and
- * unlocks that are not finished yet, and its cache of the places of rows and of inner index nodes.
+ * store.h: a session's access to a database: its connections, its free slots, its commits and
+ * unlocks that are not finished yet, and its caches of rows' addresses and of inner index nodes.
  *
  * Tests: tests/unit/dtx/engine/txn/commit_test.cpp
  */
@@ -32,7 +32,7 @@ struct Store {
     /* Wake the coroutines whose operations have ended, and finish commits. @idle_until_ns: of
      * Servers::idle(). */
     void poll(uint64_t idle_until_ns = 0);
-    /* Wait until all commits are finished, and for a second until unlocks have ended. */
+    /* Wait until all commits are finished, and at most a second until all locks are freed. */
     void settle();
 
     Servers servers;
@@ -42,7 +42,7 @@ struct Store {
     ObjectReader objects{ servers, installs, unlocks };
     Guesses guesses;                          /* the slots in which rows were last seen */
     std::unordered_map<uint64_t, Node> nodes; /* inner nodes of ordered indexes, by address, as they
-                                                 were when last looked at */
+                                                 were when last read */
 };
 
 } // namespace dtx

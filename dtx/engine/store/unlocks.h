@@ -30,12 +30,12 @@ class Unlocks
     {
         return pending_ == nullptr || pending_->remaining == 0;
     }
-    /* A message failed: this session still holds that lock, until it joins again. */
+    /* Has a message failed? Then this session still holds that lock, until it joins again. */
     bool failed() const
     {
         return pending_ != nullptr && pending_->status != 0;
     }
-    /* The connections were closed. */
+    /* To be called after the connections were closed. */
     void close()
     {
         pending_ = nullptr;
@@ -44,7 +44,7 @@ class Unlocks
   private:
     Servers &servers_;
     std::shared_ptr<Pending> pending_;
-    uint64_t found_ = 0; /* out of the swaps; unused */
+    uint64_t found_ = 0; /* librpm writes the old lock words here; not used */
 };
 
 } // namespace dtx
