@@ -154,8 +154,8 @@ void create_shard(const Cluster &cluster, rpm_conn *conn, Replica replica, const
                       server_name(cluster, replica.server));
 }
 
-/* Creates what one server has of a database. Appends the name of each object that it has created to
- * @made. */
+/* Creates the shards and locks of one server. Appends the name of each object that it has created
+ * to @made. */
 static void create_on(const Cluster &cluster, uint32_t server, const View &first,
                       std::vector<std::string> &made)
 {

@@ -56,8 +56,7 @@ static std::string rebuild_advice(Replica replica)
     std::string server = " --server " + std::to_string(replica.server) + " URL...";
 
     return "; if other servers have copies of all its shards, rebuild it from them: stop the "
-           "server, "
-           "dtx-check promote" +
+           "server, dtx-check promote" +
            server + ", start it with an empty pool, dtx-check restore" + server;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * descriptor.h: the first bytes of a shard: which database, which schema, which shard it is, on
- * which server; and, in a server's own shard, the view that the server accepted last and the view
- * that is proposed to it.
+ * descriptor.h: the first bytes of a shard say which schema, shard and server it is of, and how
+ * many shards the database has. In shard S on server S they also have the view that the server
+ * accepted last and the view that is proposed to it.
  *
  * Tests: tests/unit/dtx/engine/cluster/cluster_test.cpp
  */
@@ -40,7 +40,7 @@ struct Descriptor {
 /* In the first page of a server's own shard: its two StateRecords. Zeros in other shards. */
 inline constexpr uint64_t kStateOffset = kDescriptorBytes - 512;
 inline constexpr uint64_t kStateStride =
-    256; /* so far apart that no cache line or block holds parts of both */
+    256; /* so that no cache line, and no block of 256 bytes, has parts of both */
 static_assert(sizeof(StateRecord) <= kStateStride);
 static_assert(kStateOffset + 2 * kStateStride <= kDescriptorBytes);
 
@@ -60,23 +60,24 @@ uint32_t shard_of_copy(const Cluster &cluster, uint32_t server, uint32_t copy);
 void create_shard(const Cluster &cluster, rpm_conn *conn, Replica replica, const View &view,
                   std::vector<std::string> &made);
 
-/* Create the lock regions of all shards of which a server has a copy, backups included: a server
- * without room for them is refused now and not when it is promoted. Lock regions that exist stay as
- * they are. Throws Error, RPM_E_NOSPACE, with the DRAM that the server must have. */
+/* Create the lock regions of all shards of which a server has a copy, backups included, so that a
+ * server without room for them is refused now, and not when its backup becomes a primary. Lock
+ * regions that exist stay as they are. Throws Error, RPM_E_NOSPACE, with the DRAM that the server
+ * must have. */
 void create_all_locks(const Cluster &cluster, rpm_conn *conn, uint32_t server);
 
 /* "shard 1 on server 0 (shm:/tmp/a)" */
 std::string replica_name(const Cluster &cluster, Replica replica);
 
-/* Throws Error, RPM_E_CORRUPT, that says that @what is damaged, where, and how to rebuild the
- * server. */
+/* Throws Error, RPM_E_CORRUPT. The text says what is damaged (@what), on which server, and how to
+ * rebuild that server. */
 [[noreturn]] void fail_damaged(const std::string &what, const Cluster &cluster, Replica replica);
 
 /* Throws Error, RPM_E_FOREIGN, RPM_E_CORRUPT or RPM_E_VERSION, unless @found is a descriptor of
  * this format. @cluster: has the URLs. */
 void certify(const Descriptor &found, const Cluster &cluster, Replica replica);
 
-/* Reads of a shard: @bytes from @offset on. Throws Error. */
+/* A function that reads @bytes of a shard from @offset on. Throws Error. */
 using ReadShard = std::function<void(uint64_t offset, void *into, uint64_t bytes)>;
 
 /* The description of the tables, behind a descriptor that certify() accepted. Throws Error,

@@ -18,7 +18,7 @@ namespace dtx
 namespace
 {
 
-/* The descriptor and the state records in a shard's first page. */
+/* What is read of a shard's first page: the descriptor and the state records. */
 struct Head {
     Descriptor descriptor;
     struct {

@@ -15,8 +15,8 @@
 namespace dtx
 {
 
-/* The states of all servers that are not dead in @without; it connects to them. If too few answer,
- * usable() throws the error of one that did not. */
+/* Connects to all servers that are not dead in @without and reads their states. If too few answer,
+ * usable() throws the error of a server that did not answer. */
 class StateQuery
 {
   public:
@@ -37,8 +37,8 @@ class StateQuery
     bool only_away_ = true;
 };
 
-/* The view that is in force. Connects to the servers that live in it. Throws Fenced while the view
- * is being changed. */
+/* The view that is in force. Leaves connections open to the servers that live in it. Throws Fenced
+ * while the view is being changed. */
 View find_view(Servers &servers);
 
 /* Throws Fenced unless all servers whose shards are open still have the view of @servers. Returns
@@ -48,7 +48,8 @@ uint64_t confirm_view(Servers &servers);
 /* The state of a server whose shards are open. */
 ServerState state_of(ServerConnection &connection, const Cluster &cluster);
 
-/* Write a view to the server. @connection has the recoverer's claim. */
+/* Write @view to the server as the view that is proposed to it, or that it has accepted.
+ * @connection has the recoverer's claim. */
 void propose(ServerConnection &connection, const Cluster &cluster, const View &view);
 void accept(ServerConnection &connection, const Cluster &cluster, const View &view);
 

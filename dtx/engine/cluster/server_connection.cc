@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server_connection.cc: calls librpm, and throws its error codes as Fenced and Error.
+ * server_connection.cc: operations by calls of librpm, whose error codes become Fenced and Error.
  *
  * Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
  */
@@ -48,7 +48,8 @@ static std::string command(const char *what, uint32_t server)
     return std::string("dtx-check ") + what + " --server " + std::to_string(server) + " URL...";
 }
 
-/* Errors of a server that does not answer: it may come back, or an operator may start it. */
+/* If the server does not answer, throws Fenced, so that the session tries again: the server may
+ * come back, or an operator may start it. Throws other errors at once. */
 [[noreturn]] static void fail_connecting(const Cluster &cluster, uint32_t server, int err)
 {
     bool away = err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED;
@@ -339,7 +340,7 @@ rpm_step ServerConnection::step_of(const Operation &op)
     return step;
 }
 
-/* The completion comes by the region that the call names: the first open one. */
+/* librpm reports the completion on the region that the call names: here the first open one. */
 int ServerConnection::send_steps(std::span<const rpm_step> steps, Pending *pending)
 {
     auto anchor = std::find_if(rows_.begin(), rows_.end(),
@@ -357,7 +358,7 @@ void ServerConnection::note(uint64_t lsn, size_t bytes)
 {
     DTX_ASSERT(kept_.empty() || kept_.back().lsn < lsn);
     kept_.push_back({ lsn, false });
-    appended_ += bytes + kLineBytes; /* and about a frame's header and padding */
+    appended_ += bytes + kLineBytes; /* about a line for the frame's header and padding */
 }
 
 bool ServerConnection::append(const void *record, size_t bytes, Pending *pending, uint64_t *lsn)
@@ -378,8 +379,8 @@ bool ServerConnection::append(const void *record, size_t bytes, Pending *pending
     return true;
 }
 
-/* Reaps one completion queue, of which @outstanding completions are still to come. Returns how many
- * came. */
+/* Reaps one completion queue, for which @outstanding operations have not ended. Returns how many
+ * ended. */
 template <class Poll>
 uint32_t ServerConnection::reap(uint32_t &outstanding, Poll poll,
                                 const std::function<void(std::coroutine_handle<>)> &wake)
@@ -450,8 +451,9 @@ void ServerConnection::retire(uint64_t lsn)
     }
 }
 
-/* A record that is still needed may be unsent, so the server cannot know that a record begins
- * there. The record before it was sent: trim up to that one. */
+/* The first record that is still needed may be unsent: then the server does not know yet that a
+ * record begins there, and would refuse to trim up to it. So trim up to the record before it, which
+ * was sent. */
 bool ServerConnection::trim()
 {
     struct rpm_log_info info = rpm_log_info_init();

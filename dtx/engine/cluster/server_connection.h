@@ -48,7 +48,7 @@ class RawConnection
     rpm_conn *conn_ = nullptr;
 };
 
-/* The region of a shard of which only the header is read. */
+/* The region of a shard, opened to read its header. */
 class ShardHeaderRegion
 {
   public:
@@ -109,7 +109,8 @@ struct Traffic {
     uint64_t received_bytes = 0;
 };
 
-/* The coordinator number of a session that recovers the whole database. Its log is empty. */
+/* The coordinator number of a recovery of the whole database, or a change of the view. Its log,
+ * log-recovery, stays empty: it is only claimed. */
 inline constexpr uint32_t kRecoverer = UINT32_MAX;
 
 /* How to claim the log of a coordinator. */
@@ -120,10 +121,11 @@ enum class Claim {
     takeover /* fence its owner; only the recoverer's log is created */
 };
 
-/* For an operation on a closed region or log: a session that could not join again has closed all,
- * and some of its coroutines have not noticed yet. Throws Fenced. */
+/* Throws Fenced. For an operation on a closed region or log: a session that could not join again
+ * has closed all, while some of its coroutines were still in the middle of a transaction. */
 [[noreturn]] void fail_closed();
 
+/* Returns @handle; throws Fenced if it is closed. */
 template <class Handle> inline Handle *require_open(Handle *handle)
 {
     if (handle == nullptr) [[unlikely]]
@@ -220,8 +222,9 @@ class ServerConnection
     int send_steps(std::span<const rpm_step> steps, Pending *pending);
     rpm_step step_of(const Operation &op);
 
-    /* Submit a redo record; poll() counts @pending down when it is safe. Without @pending, wait for
-     * it. @lsn: out, where it is. False: no room, trim first. Throws Error, RPM_E_TOOBIG. */
+    /* Submit a redo record; poll() counts @pending down when the record is durable. Without
+     * @pending, wait until it is. @lsn: out, the record's place in the log. False: the log or the
+     * queue has no room: trim, then try again. Throws Error, RPM_E_TOOBIG. */
     bool append(const void *record, size_t bytes, Pending *pending, uint64_t *lsn);
     /* Send unsent operations and receive replies. Returns the number of operations that ended. */
     uint32_t poll(const std::function<void(std::coroutine_handle<>)> &wake);
@@ -234,8 +237,8 @@ class ServerConnection
 
     /* The rows of a record are installed on all copies: the log may trim it. */
     void retire(uint64_t lsn);
-    /* Trim the log up to the oldest record that is still needed: one round trip. False: nothing to
-     * trim. */
+    /* Trim the records before the oldest one that is still needed: one round trip. False: there is
+     * none. */
     bool trim();
     bool wants_trim() const
     {
@@ -245,8 +248,9 @@ class ServerConnection
     void each_record(const std::function<void(const void *, size_t)> &callback);
     void trim_all();
 
-    /* True if no client connected to this server has claimed the coordinator's log. It claims the
-     * log and gives it back at once; if there is an owner, the claim is refused: one round trip. */
+    /* Is no connected client of this server the owner of the coordinator's log? Tries to claim the
+     * log, which the server refuses if there is an owner, and gives the claim back at once: one
+     * round trip. */
     bool is_unowned(uint32_t coordinator);
 
   private:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * servers.cc: connect, poll all connections, sleep while nothing ends.
+ * servers.cc: connect to all servers, poll their connections, and sleep while no operation ends.
  *
  * Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
  */
@@ -20,8 +20,9 @@ namespace dtx
 {
 
 static constexpr uint64_t kReadAtOnce = 256 << 10;
-static constexpr uint64_t kSpinNs = 50000;      /* as in librpm's own waits */
-static constexpr uint32_t kLookEvery = 1 << 14; /* quiet polls between two looks for lost servers */
+static constexpr uint64_t kSpinNs = 50000;       /* as in librpm's own waits */
+static constexpr uint32_t kCheckEvery = 1 << 14; /* quiet polls between checks for lost servers */
+<< 14; /* quiet polls between two checks for lost servers */
 
 Servers::Servers(const Cluster &cluster, Scheduler &scheduler)
     : cluster_(cluster),
@@ -33,8 +34,8 @@ Servers::Servers(const Cluster &cluster, Scheduler &scheduler)
     mapped_.resize(cluster.shards());
 }
 
-/* A change of the view that begins after the logs are claimed fences this session; confirm_view()
- * sees a change that began before. */
+/* Claims the logs, then reads the view again: a change of the view that begins after the logs are
+ * claimed fences this session, and confirm_view() detects a change that began before. */
 void Servers::open(uint32_t coordinator, Claim claim)
 {
     open(coordinator, claim, find_view(*this));
@@ -110,9 +111,9 @@ void Servers::idle(uint64_t until_ns)
 {
     quiet_polls_++;
     if (until_ns == 0) {
-        /* A coroutine that waits for room in a queue stays ready. Its server may be lost: arm the
-         * connections now and then, which notices that. */
-        if (quiet_polls_ % kLookEvery == 0)
+        /* A coroutine that waits for room in a queue stays ready. In case its server was lost, arm
+         * the connections now and then, which detects that. */
+        if (quiet_polls_ % kCheckEvery == 0)
             sleep_until(0);
         return;
     }
@@ -134,9 +135,9 @@ void Servers::poll_mapped()
             connection->poll([this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
 }
 
-/* Sleep until an operation has ended on one of the connections. Arming a connection also detects a
- * server that has not answered for too long. The device model has no descriptors to wait for: then
- * this returns at once. */
+/* Sleep until an operation has ended on one of the connections, at most until @until_ns. Arming a
+ * connection also detects a server that has not answered for too long. Connections on the device
+ * model have no descriptors to wait for: with them this returns at once. */
 void Servers::sleep_until(uint64_t until_ns)
 {
     std::vector<pollfd> fds;

@@ -35,8 +35,8 @@ class Servers
     /* Operations under way end with RPM_E_FENCED, and the coroutines that wait for them go on. */
     void close();
 
-    /* How often the connections were opened or closed: an operation of an earlier count cannot be
-     * completed. */
+    /* How often the connections were opened or closed. An operation that was begun at another count
+     * belongs to connections that are closed, and must not be continued. */
     uint64_t joined() const
     {
         return joined_;
@@ -122,12 +122,14 @@ class Servers
      * the other servers costs system calls: poll() does it for all coroutines at once. */
     void poll_mapped();
 
-    /* The lock word of an object, at once, without letting other coroutines go on: for recovery. */
+    /* The lock word of an object. Blocks the thread: for recovery. */
     uint64_t lock_word(Address address);
-    /* Slots of a table from the first one to @end, as @server has them, at once. */
+    /* Calls @callback for the slots of a table from 0 to @end - 1, as @server has them. Blocks the
+     * thread. */
     void each_slot(uint32_t server, uint32_t shard, uint32_t table, uint64_t end,
                    const std::function<void(uint64_t slot, const unsigned char *image)> &callback);
-    /* Has no connected client claimed the coordinator's log on its first server? */
+    /* Is the coordinator's connection to the first server of its log closed? Blocks the thread for
+     * a round trip. */
     bool is_disconnected(uint32_t coordinator);
 
     /* Counters: operations, and how often a coroutine waited for servers. */

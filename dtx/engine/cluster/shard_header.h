@@ -27,7 +27,7 @@ struct ShardHeader {
     uint32_t shard;
     uint32_t replicas;
     bool durable;
-    std::string note;        /* empty: the program left none */
+    std::string note;        /* the schema's note; empty: none */
     std::string description; /* of its tables: description.h */
 };
 
@@ -41,7 +41,7 @@ std::vector<unsigned char> encode_shard_header(const Cluster &cluster, Replica r
 ShardHeader read_shard_header(rpm_conn *conn, const std::string &database, const Cluster &cluster,
                               Replica replica);
 
-/* Databases of which a server has shards: their names, and the numbers of the shards. */
+/* The databases of which a server has shards: by name, the numbers of the shards. */
 std::map<std::string, std::vector<uint32_t>> shards_on(rpm_conn *conn);
 
 } // namespace dtx

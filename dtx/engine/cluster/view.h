@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * view.h: which servers of a database are used. A server that is promoted away is dead until it is
- * restored; the copies of its shards on other servers are used meanwhile.
+ * view.h: the view of a database says which of its servers live and which are dead. A server that
+ * was promoted away is dead until it is restored; sessions use the copies of its shards on other
+ * servers meanwhile.
  *
  * Each server keeps the view that it accepted last, and the view that is proposed to it. A view is
  * in force when all servers that live in it have accepted it. Each view has a server in common with
  * the next one, and a server never goes back to an older view: so at most one view is in force.
  *
- * A change of the view is proposed to all servers that live in the new one, then prepared, and then
- * accepted by one server after the other, last by a server that returns. If any server has accepted
- * the view, the change was prepared on all of them: it can be finished. If no server has accepted
- * it, it was never in force: it can be dropped.
+ * A change of the view is proposed to all servers that live in the new one, then prepared (sessions
+ * are fenced, logged rows are installed), and then accepted by one server after the other, last by
+ * a server that returns. If any server has accepted the view, the change was prepared on all of
+ * them: an interrupted change can be finished. If no server has accepted it, the view was never in
+ * force: it can be dropped.
  *
  * Tests: tests/unit/dtx/engine/cluster/view_test.cpp
  */
@@ -71,8 +73,9 @@ std::optional<ServerState> state_in(std::span<const StateRecord, 2> records);
 /* The states of all servers, by number; nullopt for a server that did not answer. */
 using States = std::vector<std::optional<ServerState>>;
 
-/* The view that is in force, or that can be finished. Servers that are dead in @without need not
- * have answered. nullopt: too few servers have answered, or they do not agree. */
+/* The view that is in force, or that would be if an interrupted change were finished. Servers that
+ * are dead in @without need not have answered. nullopt: too few servers have answered, or they do
+ * not agree. */
 std::optional<View> usable_view(const States &states, const View &without = {});
 
 /* Have all servers that live in @view accepted it, and is nothing proposed to them? */
@@ -81,7 +84,8 @@ bool is_settled(const States &states, const View &view);
 /* A number higher than that of any view that a server has accepted or was proposed. */
 uint64_t next_number(const States &states);
 
-/* The servers of each copy: shard s is on servers s, s + 1, .., of these @replicas that live. */
+/* The servers of each shard and log in a view. Of servers s, s + 1, .. s + replicas - 1, modulo
+ * their number, those that live have a copy of shard s. */
 struct Placement {
     uint32_t servers = 1;
     uint32_t replicas = 1;

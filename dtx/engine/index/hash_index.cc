@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hash_index.cc: look up, enter and remove keys in a chain of buckets.
+ * hash_index.cc: find, insert and remove keys in a chain of buckets.
  *
  * Tests: tests/unit/dtx/engine/index/hash_index_test.cpp
  */
@@ -19,10 +19,10 @@ namespace
 {
 
 struct Lookup {
-    Access *bucket = nullptr; /* that has the key, or nullptr */
-    uint32_t entry = 0;
-    Access *room = nullptr; /* the first bucket with room */
-    Access *last = nullptr; /* of the chain */
+    Access *bucket = nullptr; /* the bucket that has the key; nullptr: none has it */
+    uint32_t entry = 0;       /* the key's entry in that bucket */
+    Access *room = nullptr;   /* the first bucket with room for an entry */
+    Access *last = nullptr;   /* the last bucket of the chain */
 };
 
 } // namespace
@@ -82,7 +82,7 @@ static Task<Lookup> look_up(Store &store, ReadWriteSet &set, uint32_t table, uin
             co_return lookup;
         at = Address::of(at.shard(), at.table(), next);
     }
-    throw Inconsistent{}; /* buckets that were read at different times can form a circle */
+    throw Inconsistent{}; /* buckets that were read at different times can form a cycle */
 }
 
 std::optional<uint64_t> hash_find_now(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hash_index.h: which slot of a hash table has the row of a key. Buckets are objects: if a
+ * hash_index.h: a hash index maps a key to the slot that has its row. Buckets are objects: if a
  * transaction found a key absent, its commit validates the buckets that it searched.
  *
  * Tests: tests/unit/dtx/engine/index/hash_index_test.cpp
@@ -32,7 +32,7 @@ Task<std::optional<uint64_t>> hash_find(Store &store, ReadWriteSet &set, uint32_
 std::optional<uint64_t> hash_find_now(Store &store, ReadWriteSet &set, uint32_t table,
                                       uint64_t key);
 
-/* Awaited: enter a key that hash_find() found absent. */
+/* Awaited: insert a key that hash_find() found absent. */
 Task<> hash_add(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key, uint64_t slot);
 
 /* Awaited: remove a key. Returns its slot, or nullopt: the key was absent. */

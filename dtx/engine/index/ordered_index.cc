@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ordered_index.cc: find a leaf, go through leaves.
+ * ordered_index.cc: find the leaf of a key, and scan leaves in the order of their keys.
  *
  * Tests: tests/unit/dtx/engine/index/ordered_index_test.cpp
  */
@@ -18,8 +18,9 @@ namespace dtx
 
 static constexpr int kStaleTries = 8;
 
-/* The address of the leaf of a key, from inner nodes that the session remembers or reads outside of
- * the transaction. nullopt: a remembered node is out of date. */
+/* The address of the leaf of a key, by inner nodes that the session has cached or reads outside of
+ * the transaction. nullopt: a node is being written, or is out of date. @anew: do not use the
+ * cache. */
 static Task<std::optional<Address>> leaf_below(Store &store, ReadWriteSet &set, Address root,
                                                uint64_t key, bool anew)
 {
@@ -51,7 +52,7 @@ static Task<std::optional<Address>> leaf_below(Store &store, ReadWriteSet &set, 
 }
 
 /* The leaf of a key, as this transaction sees it. If the inner nodes keep changing, or are damaged,
- * the transaction reads them as objects, and its commit validates them. */
+ * the transaction reads them as objects of its own, and its commit validates them. */
 static Task<Access *> leaf_of(Store &store, ReadWriteSet &set, Address root, uint64_t key)
 {
     for (int tries = 0; tries < kStaleTries; tries++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ordered_node.cc: a transaction that needs another shape of the tree changes it itself: then it
- * reads all nodes on the path as objects, which its commit validates.
+ * ordered_node.cc: read nodes of a tree, split full ones and remove empty ones. A transaction that
+ * splits or removes a node reads all nodes on the path from the root as objects, so that its commit
+ * validates them.
  *
  * Invariants
  *   the ranges of a node's children are its own range, without gaps and in order
@@ -22,8 +23,8 @@
 namespace dtx
 {
 
-/* Inner nodes that a session remembers, about a megabyte. At the limit it forgets all: nodes in use
- * are soon remembered again, and trees grow. */
+/* The most inner nodes that a session caches, about a megabyte. At the limit it forgets all of
+ * them; it soon reads those in use again. */
 static constexpr size_t kNodesMost = 2048;
 
 Address root_of(const Store &store, uint32_t table, uint64_t key)
@@ -69,8 +70,8 @@ void remove_entry(Node &node, uint32_t i)
     node.used--;
 }
 
-/* The node was read from a server and may be anything: refuses a node whose use would lead out of
- * bounds, and a root that does not have all keys. */
+/* The bytes of the node come from a server and may be anything: false for a node whose use would
+ * lead out of bounds, and for a root whose range is not that of all keys. */
 static bool is_sane(const Node &node, Address address)
 {
     if (address.slot() == 0 && (node.low != 0 || node.high != UINT64_MAX))
@@ -117,8 +118,8 @@ Task<bool> peek_node(Store &store, Address address, Node *node)
         co_return false;
     std::memcpy(node, image + sizeof(ObjectHeader), sizeof(*node));
     if ((header_of(image).flags & kObjectValid) == 0 || !is_sane(*node, address))
-        *node = Node{}; /* an empty leaf for key 0 alone: validation rejects its readers */
-    /* Leaves change often; only inner nodes are worth remembering. */
+        *node = Node{}; /* an empty leaf for key 0 alone: the reader looks for the leaf again */
+    /* Cache only inner nodes, because leaves change often. */
     if (node->level == 0) {
         store.nodes.erase(address.word);
     } else {
@@ -138,7 +139,8 @@ static Task<Access *> new_node(Store &store, ReadWriteSet &set, Address beside, 
     co_return access;
 }
 
-/* Ascending inserts leave full nodes behind, inserts in other orders half full ones. */
+/* The entry at which to split a full node for @key. Ascending inserts leave full nodes, inserts in
+ * other orders half full ones. */
 static uint32_t split_point(const Node &node, uint64_t key)
 {
     return key > node.entry[node.used - 1].key ? node.used - 1 : node.used / 2;
@@ -174,7 +176,7 @@ static Task<> split_root(Store &store, ReadWriteSet &set, Access *root, uint64_t
     root->written = true;
 }
 
-/* Splits a full child of a parent that has room. */
+/* Splits a full child. The parent has room for another entry. */
 static Task<> split_child(Store &store, ReadWriteSet &set, Access *parent, Access *child,
                           uint64_t key)
 {
@@ -247,7 +249,8 @@ static void erase_node(Access *access)
     access->freed = true;
 }
 
-/* Extends the range of the subtree beside a removed one, down to the leaf, by the removed range. */
+/* Extends the range of @node, and of the nodes below it down to one leaf, to @bound: they take over
+ * the range of a subtree beside @node that was removed. @upwards: @bound is the new highest key. */
 static Task<> widen(Store &store, ReadWriteSet &set, Access *node, bool upwards, uint64_t bound)
 {
     for (;;) {
@@ -274,7 +277,7 @@ Task<> drop_leaf(Store &store, ReadWriteSet &set, Address root, Access *leaf, ui
     std::vector<Access *> path = co_await path_to_leaf(store, set, root, key);
     Node gone = leaf->as<Node>();
 
-    /* The inner nodes lead to another leaf: they were read at another time. */
+    /* If the inner nodes lead to another leaf, they were read at another time. */
     if (path.back() != leaf)
         throw Inconsistent{};
     DTX_ASSERT(gone.used == 0);
@@ -291,7 +294,7 @@ Task<> drop_leaf(Store &store, ReadWriteSet &set, Address root, Access *leaf, ui
 
     above->written = true;
     if (node.used == 1) {
-        node.level = 0; /* the root, without children */
+        node.level = 0; /* the root, which has no children any more, becomes an empty leaf */
         node.used = 0;
         co_return;
     }

@@ -20,7 +20,7 @@ Address root_of(const Store &store, uint32_t table, uint64_t key);
 /* The index of the first entry that is not smaller than @key; node.used if there is none. */
 uint32_t lower_bound(const Node &node, uint64_t key);
 
-/* The index of the entry for @key in an inner node, whose range has the key. */
+/* The index of the entry for @key in an inner node. The node's range includes the key. */
 uint32_t child_of(const Node &node, uint64_t key);
 
 void add_entry(Node &node, uint64_t key, uint64_t slot);
@@ -30,12 +30,12 @@ void remove_entry(Node &node, uint32_t i);
  * empty leaf. Throws Inconsistent. */
 Task<Access *> fetch_node(Store &store, ReadWriteSet &set, Address address);
 
-/* A node from the transaction or, unless @anew, as the session remembers it; nullptr: read it. The
- * pointer is good until the coroutine waits. */
+/* The node as the transaction has it or, unless @anew, as the session has cached it; nullptr: it
+ * has to be read. The pointer is valid until the coroutine waits. */
 const Node *known_node(Store &store, ReadWriteSet &set, Address address, bool anew);
 
-/* Awaited: read a node outside of the transaction into @node. False: another session is writing it.
- * */
+/* Awaited: read a node into @node without adding it to the transaction. False: another session is
+ * writing it. */
 Task<bool> peek_node(Store &store, Address address, Node *node);
 
 /* Awaited: the leaf of a key, with room for an entry; full nodes on the path are split. */
@@ -46,7 +46,7 @@ Task<std::vector<Access *>> path_to_leaf(Store &store, ReadWriteSet &set, Addres
                                          uint64_t key);
 
 /* Awaited: remove @leaf, which the transaction has made empty, from the tree, and inner nodes that
- * would become empty. @key: any in its range. */
+ * would become empty. @key: any key in the leaf's range. */
 Task<> drop_leaf(Store &store, ReadWriteSet &set, Address root, Access *leaf, uint64_t key);
 
 } // namespace dtx

@@ -86,8 +86,8 @@ Task<> OperationBatch::wait()
     co_await Scheduler::Wait{ deferred_->pending->waiting };
 }
 
-/* Puts the operations from @first on into a list of patches, as long as they are writes to one shard that
- * fit into one call of librpm. Returns how many. */
+/* Puts the operations from @first on into a list of patches, as long as they are writes to one
+ * shard that fit into one call of librpm. Returns how many. */
 size_t OperationBatch::take_writes(size_t first, size_t end)
 {
     const Staged &begin = deferred_->ops[first];

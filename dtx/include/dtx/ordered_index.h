@@ -54,7 +54,7 @@ enum class Order { ascending, descending };
 Task<std::optional<uint64_t>> ordered_find(Store &store, ReadWriteSet &set, uint32_t table,
                                            uint64_t key);
 
-/* Awaited: enter a key that is absent. */
+/* Awaited: insert a key that is absent. */
 Task<> ordered_add(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key, uint64_t slot);
 
 /* Awaited: remove a key. Returns its slot, or nullopt: the key was absent. */
