@@ -5,7 +5,8 @@
  * Invariants
  *   a commit takes its locks in the order of addresses; it waits for no lock
  *   a commit reads a lock before the version that the lock protects
- *   no row is installed before the redo record is safe, no lock freed before the rows are installed
+ *   no row is installed before the redo record is durable in all its logs
+ *   no lock is freed before the rows are installed
  *   an exception while set.begun is set may leave locks: the session joins again, which
  *   frees them
  *
@@ -50,7 +51,8 @@ bool Commit::is_free(const Access *access)
     return access->word == 0;
 }
 
-/* In mapped memory an operation completes at once: stop at the first lock that is not free. */
+/* In mapped memory an operation completes when it is added to the batch: then stop at the first
+ * lock that is not free. */
 void Commit::begin_lock(OperationBatch &batch)
 {
     bool free = true;
@@ -83,7 +85,7 @@ bool Commit::end_lock()
     return free && take_versions();
 }
 
-/* Takes over the versions of locked objects. False: one has changed since it was read. */
+/* Notes the current versions of locked objects. False: an object has changed since it was read. */
 bool Commit::take_versions()
 {
     for (Access *access : writes_) {
@@ -104,9 +106,9 @@ bool Commit::is_validated(const Access *access) const
             (kind != TableKind::buckets && kind != TableKind::nodes));
 }
 
-/* A single object is validated as well, unless it is settled: another transaction may have held its
- * lock when it was read and freed it since, and may have read rows older than commits that were
- * acknowledged meanwhile. */
+/* A transaction that read a single object is validated too, unless the read is settled: otherwise
+ * the version that it read may not be the newest committed one, because another transaction held
+ * the object's lock at that time. */
 void Commit::begin_validate(OperationBatch &batch)
 {
     bool free = true;
@@ -126,8 +128,8 @@ void Commit::begin_validate(OperationBatch &batch)
             batch.version(reads_[i]->address, &reads_[i]->current);
 }
 
-/* Is the transaction's only read known to be committed and the newest when it was read, so that it
- * needs no validation? */
+/* Is the version of the transaction's only read known to have been committed and the newest one
+ * when it was read, so that it needs no validation? */
 bool Commit::is_settled() const
 {
     return reads_.size() == 1 && (reads_.front()->settled || reads_.front()->taken);
@@ -182,7 +184,7 @@ std::optional<Error> Commit::too_big() const
     return std::nullopt;
 }
 
-/* Frees the locks first, so that the session need not join again. */
+/* Frees the locks and throws @error. The session need not join again. */
 Task<> Commit::refuse(Error error)
 {
     DTX_ASSERT(!set_.maybe_logged);
@@ -191,8 +193,8 @@ Task<> Commit::refuse(Error error)
     throw error;
 }
 
-/* Append the record to one log, and trim the log if it is full. False: all its records are still
- * needed; other commits must end first. */
+/* Append the record to one log, and trim the log if it is full. False: all records in it are still
+ * needed, so other commits of this session must end first. */
 bool Commit::append(uint32_t server)
 {
     const std::vector<unsigned char> &record = set_.record;
@@ -229,7 +231,8 @@ Task<> Commit::log_rest()
     co_await Scheduler::Wait{ pending_->waiting };
 }
 
-/* Appends to the logs in mapped memory. False: log_rest() appends to the others and waits. */
+/* Appends the record to the logs if all of them are in mapped memory. False: log_rest() has to
+ * append to the others, and wait. */
 bool Commit::log_now()
 {
     bool mapped = std::all_of(log_servers_.begin(), log_servers_.end(), [this](uint32_t server) {
@@ -244,7 +247,9 @@ bool Commit::log_now()
     return mapped;
 }
 
-/* Takes the rows of one shard, from @first on, that fit into one call. Returns how many. */
+/* Puts the rows of one shard, from @first on, that fit into one call into patches_. Returns how
+ * many.
+ */
 size_t Commit::take_patches(size_t first)
 {
     DTX_ASSERT(first < writes_.size());
@@ -282,9 +287,9 @@ void Commit::begin_unlock(OperationBatch &batch)
             batch.compare_and_swap(access->address, set_.txn, 0, &access->word);
 }
 
-/* If freeing a lock takes a round trip, the transaction does not wait for it. If the session ends
- * or is fenced before the server has got the message, other sessions break the lock like any lock
- * of a dead session. */
+/* If freeing a lock takes a round trip, the transaction does not wait for it. If the session dies
+ * or is fenced before the message reaches the server, other sessions take the lock from it as from
+ * any dead session. */
 Task<> Commit::unlock()
 {
     OperationBatch unlocking(store_.servers, store_.servers.phases().commit);
@@ -393,8 +398,8 @@ bool Commit::is_one_message() const
             std::none_of(reads_.begin(), reads_.end(), elsewhere));
 }
 
-/* An earlier commit of this session holds the locks of rows that it has not installed on all copies
- * yet: wait until it has freed them. */
+/* Waits while an earlier commit of this session, which is not installed on all copies yet, holds
+ * locks of objects that this transaction has read or writes. */
 Task<> Commit::wait_for_own()
 {
     auto is_queued = [this](const Access *access) {
@@ -427,7 +432,8 @@ void Commit::queue_install(OperationBatch &installing)
     store_.installs.add(std::move(rest));
 }
 
-/* One coroutine runs all phases, and starts another only where it has to wait. */
+/* All phases are in this one coroutine, which starts others only where it has to wait: a coroutine
+ * for each phase would cost a frame each. */
 Task<bool> Commit::run()
 {
     bool late = store_.servers.canary(kCanaryLogLate);

@@ -3,24 +3,24 @@
  * commit.h: commit what a transaction has read and written: lock, validate, log, install, unlock.
  *
  * Why this is strictly serialisable: a transaction takes effect at its validation, when it holds
- * all its locks. A read is valid if the object's lock is free, or held by this transaction, and
- * after that the version is still the one that was read: a transaction that wrote the object in
- * between, and whose effect this one has seen, held the lock then or had changed the version. A
- * transaction that read a single object, together with its lock in one message, needs no
- * validation: object_reader.cc is_settled() says why. Nor does a row that the transaction has
- * locked by the message that read it: no other transaction can have written it since.
+ * all its locks. A read is valid if validation finds the object's lock free, or held by this
+ * transaction, and then finds the version that was read: a transaction that has written the object
+ * since would hold the lock, or would have changed the version. A transaction that read a single
+ * object, together with its lock in one message, needs no validation: object_reader.cc is_settled()
+ * says why. Nor does a row that the transaction has locked by the message that read it: no other
+ * transaction can have written it since.
  *
  * If several servers are involved, all locks are taken before the first read is validated. If one
  * server has all objects, one message does both, in that order.
  *
- * Over a link the session does not wait for an unlock: until the server has carried it out, other
- * transactions find the row locked and try again. If it fails the session joins again, which frees
- * its locks.
+ * Over a link the session does not wait until a lock is freed: until the server has carried that
+ * out, other transactions find the row locked and try again. If it fails, the session joins again,
+ * which frees its locks.
  *
- * Why nothing acknowledged is lost: the redo record is at the level asked for in all its logs
- * before the first row is written, and stays until the rows are installed on all copies. Without
- * logs a transaction is committed when all its rows are installed; if installing fails, some rows
- * may be new and others old, and its outcome is unknown.
+ * Why no acknowledged commit is lost: the redo record is durable in all its logs before the first
+ * row is written, and stays there until the rows are installed on all copies. Without logs
+ * (Options.durable off) a transaction is committed when all its rows are installed; if installing
+ * fails, some rows may be new and others old, and its outcome is unknown.
  *
  * Over a link the session acknowledges the commit when the record is in all logs, before the rows
  * are installed (engine/store/install_queue.h). A transaction that begins after that finds the rows
@@ -55,9 +55,10 @@ class Commit
     Commit(Store &store, ReadWriteSet &set, const std::vector<uint32_t> &log_servers);
 
     /* True: committed. False: a conflict, and the transaction had no effect. Throws Fenced, and
-     * Error for other failed calls of librpm: then set.logged and maybe_logged say whether it
-     * is committed or may be, and if set.begun is set, locks may be left. Throws Error,
-     * RPM_E_TOOBIG, for a transaction larger than a log record, which had no effect. */
+     * Error for other failed calls of librpm: then the transaction is committed if set.logged is
+     * true, may be committed if set.maybe_logged is true, and may have left locks if set.begun is
+     * true. Throws Error, RPM_E_TOOBIG, for a transaction larger than a log record, which had no
+     * effect. */
     Task<bool> run();
 
     /* Instead of run(): validate the reads, then free the locks that were taken by reads. True: at
@@ -101,7 +102,7 @@ class Commit
     const std::vector<uint32_t> &log_servers_;
     std::vector<Access *> &writes_;
     std::vector<Access *> &reads_;
-    std::vector<uint64_t> &lsns_; /* of the record, in the order of log_servers_ */
+    std::vector<uint64_t> &lsns_; /* of the record in each log, in the order of log_servers_ */
     std::vector<rpm_patch> &patches_;
     size_t tried_ = 0;                 /* how many locks begin_lock() tried */
     std::shared_ptr<Pending> pending_; /* of the appends that have to be waited for */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lease.h: for how long a session has met each lock, and when to take the lock from its owner.
+ * lease.h: for how long a session has found each lock held, and when it takes over from the owner.
  *
- * A session that meets a lock held by the same attempt again and again first asks the lock's server
- * whether the owner's connection is closed, which it is within milliseconds after the owner's
- * process was killed. An owner that is connected may be slow or stopped: it keeps its locks until
- * the lease has passed. A gap between two looks at the lock counts as at most 1/16 of the lease: if
- * this session did not run for longer, on a busy machine, then the owner may not have run either.
+ * A session that finds a lock held by the same attempt again and again first asks a server whether
+ * the owner's connection is closed, which happens within milliseconds after the owner's process was
+ * killed. An owner that is connected may be slow or stopped: it keeps its locks until the lease has
+ * passed. The time between two conflicts counts as at most 1/16 of the lease: if this session did
+ * not run for longer, on a busy machine, then the owner may not have run either.
  *
  * Tests: tests/unit/dtx/engine/txn/lease_test.cpp
  */
@@ -24,19 +24,19 @@ class Lease
 {
   public:
     static constexpr uint64_t kAskFirstNs = 10000000; /* then after twice that, and so on */
-    static constexpr uint64_t kLooks = 16; /* a gap between two looks counts as 1/16 of the lease */
+    static constexpr uint64_t kLooks = 16; /* time between two conflicts counts up to 1/16 of it */
     static constexpr size_t kLocksMost = 64;
 
     enum class Verdict {
-        fresh, /* first met now */
-        held,  /* the attempt still holds it: go on waiting */
-        ask,   /* likewise: ask the server whether the owner's connection is closed */
+        fresh, /* the first conflict with this lock */
+        held,  /* the same attempt still holds it: wait */
+        ask,   /* as held, and ask the server whether the owner's connection is closed */
         over   /* the lease has passed: take over from the owner */
     };
 
     explicit Lease(uint64_t lease_ns) : lease_ns_(lease_ns) {}
 
-    /* The session met, at @now, a lock that attempt @word holds. */
+    /* At @now, the session had a conflict with a lock that attempt @word holds. */
     Verdict met(uint64_t word, uint64_t now)
     {
         auto found = locks_.find(word);
@@ -64,12 +64,12 @@ class Lease
 
   private:
     struct Lock {
-        uint64_t last_ns; /* of the last look */
-        uint64_t held_ns; /* since the first look, or since the last verdict over */
+        uint64_t last_ns; /* time of the last conflict */
+        uint64_t held_ns; /* counted since the first conflict, or since the last verdict over */
         uint64_t ask_ns;  /* ask when held_ns reaches this */
     };
 
-    /* Forget locks that were not met for a while: they are most likely free by now. */
+    /* Forget locks that caused no conflict for a while: they are most likely free by now. */
     void forget(uint64_t now)
     {
         if (locks_.size() < kLocksMost)

@@ -39,8 +39,8 @@ Session::~Session()
     state_->store.close();
 }
 
-/* Claims the session's logs and finishes what its coordinator left. If a server was started again,
- * recovers the whole database instead, and returns false: try again. */
+/* Claims the session's logs and finishes the transactions that its coordinator left unfinished. If
+ * a server was started again, recovers the whole database instead, and returns false: try again. */
 bool Session::try_to_join(Claim claim)
 {
     Store &store = state_->store;
@@ -51,8 +51,8 @@ bool Session::try_to_join(Claim claim)
         return true;
     }
     store.close();
-    /* Of several sessions that come here, one recovers the database. After half of the time to the
-     * deadline another one takes over from it, because it may hang. */
+    /* Of several sessions that get here, one recovers the database, and the others wait. After half
+     * of the time to their deadline they take the recovery over, because that session may hang. */
     recover_unready(state_->cluster,
                     state_->deadline->is_half_over() ? Claim::takeover : Claim::join);
     return false;
@@ -94,8 +94,8 @@ void Session::join(Claim claim)
     start_numbers();
 }
 
-/* Begins the numbers of transactions anew. They have the number of the claim, which is new for this
- * server in this view. */
+/* Begins the numbers of transactions anew. They contain the epoch of the claim, which no earlier
+ * claim on this server had in this view. */
 void Session::start_numbers()
 {
     Store &store = state_->store;
@@ -112,8 +112,8 @@ void Session::start_numbers()
 
 /* Closes all connections and joins again, after another session fenced this one, a server was lost,
  * or a commit failed half-way. @joined: Servers::joined() when the caller's attempt began. @needed:
- * wait until the session has joined. Without it, the attempt's outcome is known and must not wait
- * for servers: try once; if that fails, the next transaction joins. */
+ * true: wait until the session has joined. False: the attempt's outcome is known, and returning it
+ * must not wait for servers, so try once; if that fails, the next transaction joins. */
 void Session::rejoin(uint64_t joined, bool needed)
 {
     DTX_ASSERT(joined <= state_->store.servers.joined());
@@ -143,8 +143,9 @@ void Session::join_once()
         start_numbers();
 }
 
-/* Each number is given to one attempt. Before the numbers of a claim are used up, transactions are
- * admitted one at a time; the first that runs alone claims the logs again, for new numbers. */
+/* Each attempt gets a number of its own. When a sixteenth of the numbers of a claim is left, the
+ * session admits transactions one at a time, and the first that runs alone claims the logs again,
+ * for new numbers. */
 bool Session::may_enter() const
 {
     return state_->under_way < state_->backoff.depth() &&
@@ -197,7 +198,7 @@ ReadWriteSet &Session::begin()
         own = state_->sets.back().get();
         own->lane = static_cast<uint32_t>(state_->sets.size()) - 1;
     }
-    /* After the numbers are used up, or installing the rows of a commit failed: joining again
+    /* If the numbers are used up, or installing the rows of a commit failed, join again, which
      * fences the other transactions under way. */
     if (state_->sequence >= state_->numbers || state_->store.installs.failed())
         rejoin(state_->store.servers.joined(), true);
@@ -319,11 +320,11 @@ bool Session::is_under_way(uint64_t txn) const
                        [txn](const auto &own) { return own->busy && own->txn == txn; });
 }
 
-/* Looks after the owner of a lock that caused a conflict. @word: the attempt that holds it. If the
- * owner's connection is closed, or it has held the lock for longer than the lease, this session
- * takes over from its coordinator. If the attempt is one of this session and not under way any
- * more, the session joins again, which frees the lock. False: the lock was met before, and its
- * owner may still free it. */
+/* Called after a conflict with a lock that attempt @word holds. If the owner's connection is
+ * closed, or it has held the lock for longer than the lease, this session takes over from its
+ * coordinator. If the attempt is one of this session and not under way any more, this session joins
+ * again, which frees the lock. Returns whether the conflict counts for conflicts_max: false if the
+ * same attempt still holds the lock within its lease. */
 bool Session::handle_lock_owner(uint64_t word)
 {
     uint32_t coordinator = coordinator_of(word);
@@ -351,7 +352,8 @@ void Session::take_over(uint32_t coordinator)
     } catch (const Fenced &) {
         /* Another session is taking over from it. */
     } catch (const Error &error) {
-        /* The owner cannot be fenced yet, or a server does not answer: the next conflict tries. */
+        /* The owner cannot be fenced yet, or a server does not answer: the session tries again
+         * after its next conflict. */
         if (error.code() != RPM_E_OWNED && error.code() != RPM_E_REFUSED)
             throw;
     }

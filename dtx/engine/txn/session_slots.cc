@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_slots.cc: a session takes slots from the allocator heads, and returns those that it does
- * not need.
+ * session_slots.cc: transactions in which a session takes slots from the allocator heads, and
+ * returns free slots to them.
  *
  * Tests: tests/unit/dtx/engine/txn/session_test.cpp
  */
@@ -43,7 +43,8 @@ Task<std::vector<uint64_t>> Session::hand_out(Address head, uint64_t many)
             Address next =
                 Address::of(head.shard(), static_cast<uint32_t>(head.slot()), state.returned - 1);
 
-            /* The head and the slot were read at different times: the slot may be used by now. */
+            /* If there is no such slot, or it has a row, the head and the slot were read at
+             * different times, and do not fit together. */
             if (next.slot() >= room)
                 throw Inconsistent{};
 
@@ -124,9 +125,9 @@ bool Session::has_surplus()
     return state_->store.slots.surplus().has_value();
 }
 
-/* Return slots that this session freed and is not likely to use. The transaction that freed them
- * has ended, so an error here is not its error: slots that certainly still belong to this session
- * are kept and returned later. */
+/* Returns slots of a table of which this session has more than it may keep. The transaction that
+ * freed them has ended, so it must not get an error from here: the session keeps the slots, unless
+ * they may belong to another session by now, and returns them later. */
 Task<void> Session::return_surplus()
 {
     FreeSlots &own = state_->store.slots;
@@ -155,8 +156,8 @@ Task<void> Session::return_table(Address head, uint64_t generation)
     }
 }
 
-/* Returns all free slots of this session. If a server does not answer, its slots stay unused until
- * a vacuum. */
+/* Returns all free slots of this session, when it ends. If a server does not answer, its slots stay
+ * unused until a vacuum. */
 void Session::return_all_slots()
 {
     const Cluster &cluster = state_->cluster;

@@ -51,8 +51,8 @@ struct Session::State {
     std::vector<std::unique_ptr<ReadWriteSet>> sets; /* one for each transaction under way */
     uint64_t prefix = 0;
     uint64_t sequence = 0;
-    uint64_t numbers; /* of attempts under one claim */
-    Lease lease;      /* of other attempts, met by this session */
+    uint64_t numbers; /* the most attempts under one claim */
+    Lease lease;      /* of the locks that caused this session's conflicts */
 };
 
 } // namespace dtx

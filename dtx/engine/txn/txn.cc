@@ -2,9 +2,9 @@
 /*
  * txn.cc: find, write, insert and erase rows by their keys.
  *
- * A row has its key in its header, so the commit need not validate the index that led to it: only
- * the absence of a key rests on the index. The session remembers the slot of a row, and asks the
- * index again if the slot has another key's row.
+ * A row has its key in its header, so the commit need not validate the index that led to the row;
+ * if a key is absent, it validates the index. The session caches the slot of each row that it finds
+ * (guesses.h), and searches the index only if that slot has another key's row.
  *
  * Tests: tests/unit/dtx/engine/txn/txn_test.cpp
  */
@@ -70,8 +70,8 @@ static bool is_used(const Access *access)
     return access != nullptr && (access->seen || access->written);
 }
 
-/* The object in the slot of a guess: @found if it is the row of @key. Otherwise nullptr, and the
- * commit need not validate it unless the transaction had @used it before. */
+/* @found, the object in the slot of a guess, if it is the row of @key. Otherwise nullptr, and the
+ * commit need not validate the object unless the transaction had used it before (@used). */
 static Access *check_guess(bool used, Access *found, uint64_t key)
 {
     Access *row = if_key_is(found, key);
@@ -301,7 +301,7 @@ Task<bool> Txn::remove(uint32_t table, uint64_t key)
     co_return true;
 }
 
-/* First all guesses, then all rows: the cache misses of each overlap. */
+/* First fetches all guesses, then all rows, so that the cache misses of each overlap. */
 bool Txn::prefetch_now(std::span<const RowKey> rows)
 {
     Store &store = session_.store();
