@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * promote.cc: changes of the view: a server dies, a server comes back, an interrupted change is
- * finished, or all sessions are kept out while a vacuum runs.
+ * promote.cc: changes of the view, to go on without a server, to use a server again, to finish or
+ * drop an interrupted change, or to keep all sessions out while a vacuum runs.
  *
- * A command that changes the view takes the recoverer's claim on all servers that live in the old
- * and in the new view: of two commands at once, the first is fenced and begins anew.
+ * A command that changes the view claims log-recovery on all servers that live in the old and in
+ * the new view: of two commands at once, the second fences the first, which begins anew.
  *
  * Invariants
  *   a view is proposed to all its live servers before sessions are fenced: no session joins after
  *   rows are as the logs say, on all copies of the new view, before any server accepts it
- *   logs are trimmed after all servers have accepted it: a command that drops the change instead
- *   still finds the records
+ *   logs are trimmed after all servers have accepted the view: a command that drops the change
+ *   instead still finds the records
  *   a server that returns accepts last
  *   a view is proposed after all servers have accepted the one before it, because a proposal
  *   overwrites an earlier proposal
@@ -57,8 +57,8 @@ static void expect(bool good, int code, const std::string &what)
 namespace
 {
 
-/* One attempt to change the view. @begun: set once it has proposed a view; true at first if an
- * earlier attempt of this command had. */
+/* One attempt of a command to change the view. @begun: set when the attempt proposes a view; true
+ * from the start if an earlier attempt of the same command has proposed one. */
 class Change
 {
   public:
@@ -92,8 +92,8 @@ class Change
 
 } // namespace
 
-/* Claim all servers that live in @next. The view that is in force or can be finished must still be
- * @base. */
+/* Connect to all servers that live in @next, with the recoverer's claim. Throws Fenced unless the
+ * view that is in force, or can be finished, is still @base. */
 void Change::open(const View &base, const View &next)
 {
     States states(cluster_.shards());
@@ -108,7 +108,7 @@ void Change::open(const View &base, const View &next)
         throw Fenced(RPM_E_FENCED, "another command is changing the view");
 }
 
-/* Proposes @view to all servers that live in the view that was opened. */
+/* Proposes @view to all servers that live in the view given to open(). */
 void Change::propose_to_all(const View &view)
 {
     DTX_ASSERT(view.number != 0);
@@ -209,7 +209,7 @@ Recovery Change::promote(const std::vector<uint32_t> &dead)
     return all.recovery();
 }
 
-/* The view only gets another number: while it is proposed, no session can join. */
+/* Proposes a view with the same servers and a new number: no session joins while it is proposed. */
 Recovery Change::vacuum()
 {
     StateQuery answers(servers_, {});
@@ -228,7 +228,8 @@ Recovery Change::vacuum()
     Recovery recovery = all.recovery();
     std::exception_ptr failure;
 
-    /* Damage to one table must not keep sessions out: finish the change, then throw. */
+    /* If a table is damaged, finish the change of the view before throwing: otherwise no session
+     * could join until a recovery. */
     try {
         recovery.slots = Vacuum(servers_, all).run();
     } catch (const Fenced &) {
@@ -263,7 +264,8 @@ void Change::copy_shard(ServerConnection &from, ServerConnection &to, uint32_t s
     }
 }
 
-/* A session that still reads the lock words there must not find them free. */
+/* Marks all locks of a shard whose primary moves to another server: a session that still uses them
+ * must not find them free, and reads the view again when it finds kMoved. */
 void Change::mark_locks_moved(ServerConnection &from, uint32_t shard)
 {
     uint64_t end = cluster_.layout().lock_bytes();
@@ -297,7 +299,8 @@ void Change::rebuild(ServerConnection &returned, const Placement &next, const Fu
     }
 }
 
-/* Create the shards that a new server lacks. Their state says that the server is dead. */
+/* Create the shards that a server with an empty pool lacks. They record that it accepted @base, in
+ * which it is dead. */
 static void create_missing(const Cluster &cluster, uint32_t server, const View &base)
 {
     RawConnection connection(cluster, server);
@@ -348,7 +351,8 @@ std::optional<Recovery> Change::restore(uint32_t server)
     return all.recovery();
 }
 
-/* Retry while another membership change is running, until the deadline. */
+/* Calls @act for a Change, again and again while another command is changing the view, until the
+ * retry deadline. */
 template <class Act> static auto retry_change(const Cluster &cluster, Act act)
 {
     RetryDeadline deadline(cluster.retry_ns());
@@ -400,7 +404,8 @@ Recovery Cluster::restore(uint32_t server) const
 
     if (!recovery)
         return {};
-    /* Recovers in the new view: locks of sessions that were fenced. */
+    /* Recover in the new view, to free the locks of sessions that were fenced and to make the
+     * shards ready. */
     recovery->locks += recover().locks;
     return *recovery;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * recover.cc: redo from the logs.
+ * recover.cc: read the redo records of dead coordinators and install their rows.
  *
  * A record that is in all of its logs on servers that live is a commit: the transaction held all
- * its locks and had validated its reads when the first log got the record. A record that is in only
- * some of its logs was never acknowledged, and no row of it was written: recovery drops it. If
- * recovery installed it, the servers that have the record might die meanwhile, and only some of its
- * rows would be installed.
+ * its locks and had validated its reads before it sent the record. A record that is in only some of
+ * these logs was never acknowledged, and no row of it was written: recovery drops it. If recovery
+ * installed its rows instead, the servers that have the record might die meanwhile, and only some
+ * of the rows would be installed.
  *
  * Invariants
  *   logs are read after their writers are fenced, all of them before the first row is written
- *   recovery of one coordinator writes only rows whose lock it still holds: another session may be
- *   writing the other rows
- *   logs are trimmed after the rows are durable, locks broken after that
+ *   recovery of one coordinator writes only rows whose lock that coordinator still holds: another
+ *   session may be writing the other rows
+ *   logs are trimmed after the rows are durable, and locks are freed after that
  *
  * Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
  */
@@ -61,7 +61,7 @@ class Logged
         RedoHeader header{};
 
         std::memcpy(&header, record, sizeof(header));
-        auto found = holders_.find(header.txn); /* not there: another recovery has trimmed it */
+        auto found = holders_.find(header.txn); /* none: another recovery has trimmed the record */
 
         return found != holders_.end() && (found->second & servers) == servers;
     }
@@ -116,7 +116,7 @@ bool is_ready(Servers &servers)
     return true;
 }
 
-/* Install an image from a log on every copy that is older or torn. */
+/* Write an image from a log to each copy that has an older version or is torn. */
 static void redo(Servers &servers, Address address, const std::vector<unsigned char> &image,
                  Recovery &recovery)
 {
@@ -213,7 +213,8 @@ AllLogs::~AllLogs()
         rpm_log_close(&log);
 }
 
-/* @create_bytes: 0 to open an existing log only. False: there is none. */
+/* Claims a coordinator's log. @create_bytes: its capacity if there is no such log; 0: do not create
+ * it. False: there is none. */
 bool AllLogs::take(uint32_t coordinator, uint64_t create_bytes)
 {
     DTX_ASSERT(!has(coordinator));
@@ -304,7 +305,8 @@ void FullRecovery::fence()
     const Placement &placement = servers_.placement();
 
     DTX_ASSERT(servers_.is_open() && logs_.empty()); /* once */
-    /* From here on a session that joins recovers everything first, which fences this recovery. */
+    /* From here on, a session that joins finds the database not ready and recovers it first, which
+     * fences this recovery. */
     for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
         servers_.connection(placement.server_of(shard, 0)).set_lock_word(shard, kReadyOffset, 0);
     for (uint32_t server = 0; server < servers_.count(); server++) {

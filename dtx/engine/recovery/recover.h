@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * recover.h: finish the transactions of dead coordinators: install the rows of committed
- * transactions, and free the locks.
+ * recover.h: finish what dead coordinators left: install the rows of transactions that are
+ * committed by their records in the logs, drop the other transactions, and free the locks.
  *
  * Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
  */
@@ -19,8 +19,9 @@
 namespace dtx
 {
 
-/* The number of a transaction: its coordinator, the view, the claim of the coordinator's log on the
- * first live server, and a sequence number. */
+/* The number of a transaction has, from the highest bit: its coordinator, the number of the view,
+ * the epoch of the claim on the coordinator's log on the first live server, and a sequence
+ * number. */
 inline constexpr unsigned kSequenceBits = 32;
 inline constexpr unsigned kClaimBits = 16;
 inline constexpr unsigned kViewBits = 9;
@@ -29,7 +30,7 @@ inline constexpr uint32_t coordinator_of(uint64_t txn)
 {
     return static_cast<uint32_t>(txn >> (kSequenceBits + kEpochBits));
 }
-inline constexpr uint32_t kVacuum = 126; /* as coordinator, in transactions of a vacuum */
+inline constexpr uint32_t kVacuum = 126; /* the coordinator in the numbers of a vacuum */
 
 /* The upper bits of the numbers of a coordinator's transactions in the view of @servers. @epoch: of
  * its claim on the first server that lives. */
@@ -41,14 +42,14 @@ inline constexpr uint64_t kMoved = UINT64_MAX;
 static_assert(coordinator_of(kMoved) >= kCoordinatorsMax);
 static_assert(kCoordinatorsMax <= 1u << (64 - kSequenceBits - kEpochBits));
 
-/* May sessions use all shards? Not after one of the servers was started again, until recovery. */
+/* May sessions use all shards? False after a server was started again, until a recovery. */
 bool is_ready(Servers &servers);
 
-/* Install the rows that a coordinator logged and still holds the locks of, and free its locks.
- * @servers has its claims. Other sessions may run meanwhile. */
+/* Install those rows in a coordinator's logs whose locks it still holds, and free its locks.
+ * @servers has claimed the logs. Other sessions may run meanwhile. */
 Recovery finish_one(Servers &servers, uint32_t coordinator);
 
-/* The logs of all coordinators on one server, taken over and held. */
+/* The logs of all coordinators on one server, with their claims. */
 class AllLogs
 {
   public:
@@ -60,7 +61,8 @@ class AllLogs
     AllLogs(const AllLogs &) = delete;
     AllLogs &operator=(const AllLogs &) = delete;
 
-    /* Returns the highest coordinator number with a log, plus 1. */
+    /* Claims all logs on the server, which fences their owners. Returns the highest coordinator
+     * number with a log, plus 1. */
     uint32_t take_over();
     /* Create the logs that @others has and this server has not. */
     void create_as(const AllLogs &others);
@@ -76,7 +78,7 @@ class AllLogs
     {
         return logs_.count(coordinator) != 0;
     }
-    /* Of a coordinator that has a log here. */
+    /* The largest record that fits; the coordinator has a log on this server. */
     size_t record_max(uint32_t coordinator) const;
     void append(uint32_t coordinator, const std::vector<unsigned char> &record);
     void trim(uint32_t coordinator);
@@ -89,8 +91,9 @@ class AllLogs
     std::map<uint32_t, rpm_log *> logs_; /* by coordinator */
 };
 
-/* Finishes the transactions of all coordinators. @servers are open with the recoverer's claim. The
- * steps run once each, in this order; another recovery may start over after any of them. */
+/* Finishes the transactions of all coordinators. @servers is open with the recoverer's claim. The
+ * caller calls each step once, in this order. If it is interrupted after any step, another recovery
+ * begins with the first. */
 class FullRecovery
 {
   public:
@@ -98,8 +101,8 @@ class FullRecovery
 
     /* Fences all sessions. */
     void fence();
-    /* Installs the rows of all records that are in all of their logs. @written_in: the view in
-     * which the records were written. */
+    /* Installs the rows of each record that is in all logs that were to get it. @written_in: the
+     * view in which the records were written, which determines these logs. */
     void redo(const View &written_in);
     /* Empties the logs and frees the locks. */
     void clear();
@@ -123,15 +126,15 @@ class FullRecovery
     Recovery recovery_;
 };
 
-/* Create the locks of all copies, on all servers that live in the view of @servers: they were lost
- * where a server was started again. Throws Error: RPM_E_NOSPACE. */
+/* Create the locks of all copies on all servers that live in the view of @servers, because a server
+ * that was started again has lost them. Throws Error: RPM_E_NOSPACE. */
 void reserve_locks(Servers &servers);
 
 /* All steps of FullRecovery, in the view of @servers. */
 Recovery finish_all(Servers &servers);
 
-/* Recover the whole database, unless another session has done so. @claim: of the recoverer's log.
- * Throws Fenced while a change of the view is unfinished. */
+/* Recover the whole database, unless another session has done so. @claim: how to claim the
+ * recoverer's log. Throws Fenced while a change of the view is unfinished. */
 void recover_unready(const Cluster &cluster, Claim claim);
 
 } // namespace dtx

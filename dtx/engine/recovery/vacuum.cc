@@ -49,7 +49,7 @@ uint64_t Vacuum::run()
 {
     const std::vector<TableSpec> &tables = servers_.cluster().schema().tables();
 
-    /* No session ever joined, so no session ever took a slot. */
+    /* No coordinator has logs: no session ever joined, so none ever took a slot. */
     if (logs_.empty())
         return 0;
     for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
@@ -73,7 +73,7 @@ void Vacuum::scan(uint32_t shard, uint32_t table)
     give_back_lost(shard, inner, index);
 }
 
-/* Slots of a primary, up to @end, each of them whole. */
+/* Calls @callback for the slots of a primary before @end. Throws Error if one is torn. */
 void Vacuum::each_slot(
     uint32_t shard, uint32_t table, uint64_t end,
     const std::function<void(uint64_t slot, const unsigned char *image)> &callback)
@@ -88,7 +88,8 @@ void Vacuum::each_slot(
                        });
 }
 
-/* No slot is marked yet; the vectors have a place for each slot that was ever handed out. */
+/* Reads the allocator head. The vectors have an element for each slot that was ever handed out, and
+ * no slot is marked yet. */
 Vacuum::Use Vacuum::use_of(uint32_t shard, uint32_t table)
 {
     ReadWriteSet set;

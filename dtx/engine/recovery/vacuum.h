@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vacuum.h: finds slots that no session owns, and returns them to the allocator heads.
+ * vacuum.h: finds slots that were handed out and are not used, and returns them to the allocator
+ * heads.
  *
- * A session takes slots of a table by the dozen. When it dies, or is fenced, the slots that it has
- * not used yet are in no index, in no list, and owned by no session.
+ * A session takes up to kSlotsAtOnce slots of a table at a time. When it dies, or is fenced, the
+ * slots that it has not used yet are lost: they have no row, and are not on the list of returned
+ * slots.
  *
- * The vacuum runs when no session has any slot: all sessions are fenced, the logs are applied and
- * empty, and a change of views is under way, so that no session joins. A session that lives on
- * forgets its slots when it joins again and the number of the view has changed since
+ * The vacuum runs when no session owns a slot: all sessions are fenced, the logs are applied and
+ * empty, and a change of the view is under way, so that no session joins. A session that lives on
+ * forgets its slots when it joins again and finds that the number of the view has changed
  * (FreeSlots::generation()); its transactions under way were fenced, or recovered from the logs. So
- * a slot is lost if it was handed out, is not valid, is in no entry of an index, and is not in the
+ * a slot is lost if it was handed out, is not valid, is in no entry of an index, and is not on the
  * list of returned slots.
  *
  * The vacuum puts these slots on the list by transactions like those of a session that ends, with
- * redo records in the logs of a fenced coordinator. No other session runs, so they take no locks.
- * The next recovery finishes a transaction that was interrupted, like any other.
+ * redo records in the logs of a fenced coordinator. No session runs, so they take no locks. If the
+ * vacuum is interrupted, the next recovery finishes its last transaction from the record.
  *
  * Tests: tests/unit/dtx/check/vacuum_test.cpp, tests/crash/dtx_vacuum_test.cpp
  */
@@ -47,8 +49,8 @@ class Vacuum
     /* The slots of a table, or of an index, in one shard. */
     struct Use {
         AllocatorHead head{};
-        std::vector<bool> used;     /* valid, or in an entry of the index */
-        std::vector<bool> returned; /* in the list of returned slots */
+        std::vector<bool> used;     /* by slot: valid, or in an entry of the index */
+        std::vector<bool> returned; /* by slot: on the list of returned slots */
     };
 
     void scan(uint32_t shard, uint32_t table);
@@ -65,8 +67,8 @@ class Vacuum
     void commit(ReadWriteSet &set);
 
     Servers &servers_;
-    std::vector<AllLogs *> logs_; /* the logs that get the records */
-    uint32_t coordinator_ = 0;    /* the coordinator of these logs */
+    std::vector<AllLogs *> logs_; /* of the servers whose logs get the records */
+    uint32_t coordinator_ = 0;    /* the coordinator whose logs get them */
     size_t record_max_ = 0;
     uint64_t prefix_; /* of the numbers of its transactions */
     uint64_t sequence_ = 0;
