@@ -13,7 +13,8 @@
 #include <utility>
 #include <vector>
 
-// Catch's own macros name what they check twice, and GCC awaits it twice.
+// CHECK and REQUIRE for an awaited expression: Catch's macros repeat their argument, and GCC would
+// await it twice.
 #define AWAIT_CHECK(...)                                                                           \
     do {                                                                                           \
         bool holds = static_cast<bool>(__VA_ARGS__);                                               \
@@ -40,7 +41,7 @@ constexpr uint64_t in_partition(uint32_t partition, uint64_t key)
     return uint64_t{ partition } << 32 | key;
 }
 
-// Tables that all tests use.
+// A schema with a hash table and an ordered table.
 struct Tables {
     dtx::Schema schema{ "test", 1 };
     dtx::Table<Account> accounts;
@@ -65,8 +66,8 @@ inline dtx::Options replicated(uint32_t replicas)
 class Database
 {
   public:
-    // @mode: of the shm: URLs: "" the servers' memory is mapped; ",mode=ring" it is asked for.
-    // "tcp": tcp: URLs instead. "sim": a world of the device model, on this thread alone.
+    // @mode: "": shm: URLs, the servers' memory is mapped; ",mode=ring": shm: URLs, the servers
+    // serve rings; "tcp": tcp: URLs; "sim": a world of the device model, for this thread alone.
     explicit Database(uint32_t servers = 1, dtx::Options options = {}, const Tables &all = Tables(),
                       const std::string &mode = "")
         : tables(all)
@@ -135,7 +136,7 @@ class Database
     rpm_sim *sim_ = nullptr;
 };
 
-// Runs one transaction. Returns how it ended.
+// Runs one transaction. Returns its outcome.
 template <class Body> dtx::Status now(dtx::Session &session, Body body)
 {
     return session.transact_now(std::move(body)).status;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// histories.h: small random transactions that conflict, and what the checker of
-// histories says of them.
+// histories.h: runs small random transactions that conflict, records their history, and has the
+// checker of histories check it.
 #ifndef TESTS_UNIT_DTX_ENGINE_HISTORIES_H
 #define TESTS_UNIT_DTX_ENGINE_HISTORIES_H
 
@@ -12,7 +12,7 @@
 
 #include <mutex>
 
-// Takes what sessions do into one history in memory.
+// Records the attempts of all sessions in one history in memory.
 class Recorder : public dtx::Listener
 {
   public:
@@ -30,7 +30,8 @@ class Recorder : public dtx::Listener
         std::vector<dtx::history::Access> reads;
         std::vector<dtx::history::Access> writes;
         dtx::history::Entry entry;
-        /* A body that gave up acted on what it had read: as if it had committed without a write. */
+        /* The reads of a body that gave up were validated: it counts as committed, without writes.
+         * */
         bool gave_up = attempt.status == dtx::Status::aborted && attempt.holds;
 
         for (const dtx::Access *access : attempt.accesses) {
@@ -54,7 +55,7 @@ class Recorder : public dtx::Listener
         refused += history.entry(entry);
     }
 
-    // What is in all slots now, on each copy.
+    // Adds the versions in all slots of each copy to the history.
     void add_final_state(const dtx::Cluster &cluster)
     {
         for (uint32_t copy = 0; copy < cluster.options().replicas; copy++)
@@ -69,7 +70,7 @@ class Recorder : public dtx::Listener
                     });
     }
 
-    // Empty, or what is wrong.
+    // The violations that the checker finds; empty: none.
     std::string verdict(bool partial = false) const
     {
         dtx::history::CheckOptions options;
@@ -91,7 +92,7 @@ class Recorder : public dtx::Listener
     std::mutex mutex_;
 };
 
-// A transaction of one step, or of up to four, over six keys of two tables in two partitions.
+// One operation on a random key of twelve: six in each of two partitions.
 template <class Table>
 dtx::Task<void> random_step(dtx::Txn &txn, Table table, dtx::SplitMix64 &random)
 {
@@ -141,7 +142,7 @@ inline dtx::Task<bool> random_body(dtx::Txn &txn, const Tables &tables, dtx::Spl
     co_return random.below(4) != 0;
 }
 
-// Coroutines of one session, each with that many of them.
+// Runs @coroutines of one session, each with @rounds transactions.
 inline void run_random(dtx::Session &session, const Tables &tables, uint64_t seed, int coroutines,
                        int rounds)
 {

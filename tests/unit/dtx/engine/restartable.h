@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// restartable.h: a small database on three servers that can end, and start again.
+// restartable.h: a small database on three servers that a test can stop and start again.
 #ifndef TESTS_UNIT_DTX_ENGINE_RESTARTABLE_H
 #define TESTS_UNIT_DTX_ENGINE_RESTARTABLE_H
 
@@ -13,7 +13,7 @@
 
 inline constexpr uint32_t kServers = 3;
 
-// Servers with pools in files, which can end, and start again on the same ones.
+// Each server has its pool in a file, and is started again on that file.
 struct RestartableDatabase {
     explicit RestartableDatabase(uint32_t replicas, uint32_t canary = 0, uint64_t rows = 200)
         : tables(rows)
@@ -44,7 +44,7 @@ struct RestartableDatabase {
                     co_return true;
                 }) == dtx::Status::committed);
     }
-    // What the row of a shard has on each copy; -1: they differ.
+    // The balance of a shard's account; -1: its copies differ; -2: there is no such row.
     int64_t cents(uint32_t shard)
     {
         int64_t found = -2;

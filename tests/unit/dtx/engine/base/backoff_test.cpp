@@ -8,7 +8,8 @@ using dtx::Backoff;
 namespace
 {
 
-// One epoch in which @in_vain of so many tries were, and the first of the next one.
+// Runs one epoch of @tries attempts of which @in_vain failed, and the first failed attempt of the
+// next epoch, at which the session adapts.
 void pass(Backoff &backoff, uint64_t *now, uint32_t in_vain, uint32_t tries = 20)
 {
     dtx::SplitMix64 random(1);
@@ -57,7 +58,7 @@ TEST_CASE("dtx: conflicts first reduce the transactions under way, then lengthen
     pass(backoff, &now, 15);
     CHECK(backoff.depth() == 1);
     CHECK(backoff.limit_ns() == 2 * Backoff::kFirstNs);
-    pass(backoff, &now, 5); // between the marks
+    pass(backoff, &now, 5); // between a tenth and a half failed: nothing changes
     CHECK(backoff.depth() == 1);
     CHECK(backoff.limit_ns() == 2 * Backoff::kFirstNs);
     for (uint32_t depth = 2; depth <= 64; depth *= 2) {

@@ -45,7 +45,8 @@ TEST_CASE("dtx: a sleeping coroutine continues at its time", "[unit]")
     dtx::Scheduler scheduler(1, 0);
     std::vector<dtx::Task<void>> tasks;
     std::string trace;
-    // So little that all of them have slept too long: then the first goes on first as well.
+    // With 1 ns all of them are due at the first poll: they are still woken in the order of their
+    // times.
     uint64_t unit = GENERATE(10000000, 1);
     uint64_t begin = dtx::now_ns();
     auto body = [&](char name, uint64_t ns) -> dtx::Task<void> {

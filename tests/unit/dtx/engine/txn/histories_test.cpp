@@ -21,7 +21,8 @@ dtx::Options adversarial(uint64_t seed, uint32_t canary)
     return options;
 }
 
-// Many small histories on one database; the next one begins with what the last one left.
+// Runs many small sets of transactions, each with a seed of its own, on one database, and checks
+// them as one history. Returns the violations.
 std::string verdicts(uint64_t first, uint64_t histories, uint32_t canary)
 {
     Database db(2, adversarial(first, canary), Tables(200));
@@ -62,15 +63,15 @@ TEST_CASE("dtx: the checker detects each canary", "[unit]")
         GENERATE(dtx::kCanaryValidate, dtx::kCanaryLock, dtx::kCanaryVersion, dtx::kCanaryPhantom,
                  dtx::kCanaryDropCommit, dtx::kCanaryGiveUp, dtx::kCanaryUnlockEarly);
 
-    /* It shows first after hundreds of histories. */
+    /* A violation appears only after hundreds of seeds. */
     if (kSlow && canary == dtx::kCanaryGiveUp)
         return;
     CAPTURE(canary);
     CHECK(verdicts(1, canary == dtx::kCanaryGiveUp ? 500 : 100, canary) != "");
 }
 
-// Two transactions each write what the other one reads, on two servers: both commit only if one of
-// them validated its read before the other had its lock.
+// Two transactions on two servers each write the row that the other reads. Both can commit only if
+// each validates its read before the other has locked the row.
 TEST_CASE("dtx: two transactions that each write what the other read do not both commit", "[unit]")
 {
     auto canary = GENERATE(dtx::kCanaryNone, dtx::kCanaryLookEarly);
@@ -127,8 +128,9 @@ TEST_CASE("dtx: two transactions that each write what the other read do not both
 
 TEST_CASE("dtx: single reads in sequence see whole transactions", "[unit]")
 {
-    // By call a lock is looked at before its row, and nothing after it; by what is fewest others
-    // may come between the two here.
+    // By call a server reads the lock and then the row, and nothing is validated afterwards. With
+    // fewest, this test's servers are mapped and steps interleave: others may run between the
+    // reads.
     auto [phases, canary] =
         GENERATE(table<const char *, dtx::Canary>({ { "one-sided", dtx::kCanaryNone },
                                                     { "call", dtx::kCanaryNone },

@@ -11,7 +11,7 @@ namespace
 
 constexpr uint64_t kMs = 1000000;
 
-// Meet a lock every @step until @verdict. When that is, or 0: not before @end.
+// Has a conflict with a lock every @step. Returns the time until @verdict; 0: not before @end.
 uint64_t until(Lease &lease, Verdict verdict, uint64_t begin, uint64_t step, uint64_t end)
 {
     for (uint64_t now = begin; now < end; now += step)

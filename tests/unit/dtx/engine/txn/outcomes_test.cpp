@@ -25,7 +25,7 @@ constexpr uint64_t kB = in_partition(1, 1);
 struct Unbalanced {
 };
 
-// Two rows, in two partitions, with 0 in each.
+// Inserts two rows, in two partitions, with 0 in each.
 void put_pair(Database &db, Session &session)
 {
     REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
@@ -35,7 +35,7 @@ void put_pair(Database &db, Session &session)
             }) == Status::committed);
 }
 
-// Add to one row and to the other.
+// A body that adds @to_a to one row and @to_b to the other.
 auto adder(const Tables &tables, int64_t to_a, int64_t to_b)
 {
     return [&tables, to_a, to_b](Txn &txn) -> Task<bool> {
@@ -154,15 +154,15 @@ TEST_CASE("dtx: while two sessions keep a sum constant, no body aborts for anoth
 namespace
 {
 
-// Dials the @server of a database once with a link that fails, and plainly after that.
+// Has the first connection to a server fail at one operation; later connections do not fail.
 struct FaultyLink {
     const Database &db;
     uint32_t server = 0;
     std::string fault; // options of wrap=fault
-    bool away = false; // no server can be dialled any more
+    bool away = false; // no server accepts connections any more
     int dials = 0;
 
-    // Has the session that was opened met the fault while it joined?
+    // Did the fault occur while the session joined? Then it has connected again.
     bool is_over() const
     {
         return dials > 2;
@@ -184,7 +184,7 @@ struct FaultyLink {
     }
 };
 
-// Without a lease that ends: a lock that is left behind stays.
+// The lease never passes within the test: a lock that a session leaves stays.
 dtx::Options without_lease(bool durable)
 {
     dtx::Options options;
@@ -197,7 +197,8 @@ dtx::Options without_lease(bool durable)
     return options;
 }
 
-// What became of one transaction over a link whose operation @nth fails.
+// What the program learnt about one transaction over a link whose operation @nth fails. untouched:
+// the fault did not occur within the transaction.
 enum class Reported { no_session, thrown, aborted, unknown, committed, untouched };
 
 Reported one_fault(Database &db, const std::string &kind, uint32_t server, int nth, Session &second)
@@ -241,7 +242,7 @@ Reported one_fault(Database &db, const std::string &kind, uint32_t server, int n
 
         CHECK((status == Status::committed || reported == Reported::untouched));
     } catch (const dtx::Error &) {
-        /* The one fault may come only now. */
+        /* The fault may occur only in this transaction. */
         CHECK(reported == Reported::untouched);
         CHECK(now(*session, adder(db.tables, 1, 1)) == Status::committed);
     }
@@ -250,9 +251,9 @@ Reported one_fault(Database &db, const std::string &kind, uint32_t server, int n
 
 } // namespace
 
-// Each operation of a commit fails once, over each link, in each way, on each server, with the log
-// and without. Where kSlow holds, all of that is done in mapped memory only; over a ring and over
-// tcp each operation fails in one way on each server, with the log.
+// Each operation of a commit fails once, over each link, in each way, on each server, with a log
+// and without. In slow builds (kSlow) all of that is tested in mapped memory only; over a ring and
+// over tcp each operation fails in one way on each server, with a log.
 TEST_CASE("dtx: after any failure within a commit, both rows can be written", "[unit]")
 {
     std::string mode = GENERATE(",mode=direct", ",mode=ring", "tcp");
@@ -276,7 +277,7 @@ TEST_CASE("dtx: after any failure within a commit, both rows can be written", "[
         count[reported]++;
         untouched = reported == Reported::untouched ? untouched + 1 : 0;
     }
-    /* Some of them in front of the log, some behind it. */
+    /* Some operations fail before the record is written, some after. */
     CHECK(count[Reported::thrown] + count[Reported::committed] + count[Reported::unknown] > 3);
 }
 
@@ -287,7 +288,7 @@ TEST_CASE("dtx: an outcome is returned even if the session cannot join again", "
     dtx::Options options = without_lease(true);
     int reported = 0;
 
-    options.lease_us = 1000; /* the other session gets past its locks */
+    options.lease_us = 1000; /* so that the other session soon takes over and frees the locks */
     options.retry_us = 20000;
 
     Database db(2, options, Tables(), mode);
@@ -331,7 +332,8 @@ TEST_CASE("dtx: an outcome is returned even if the session cannot join again", "
         }
         link.away = false;
 
-        /* A fault that the first transaction had no operation for may meet this one's log. */
+        /* If the fault did not occur in the first transaction, it may occur in this one's append.
+         * */
         Status last = now(*session, adder(db.tables, 1, 1));
 
         REQUIRE((last == Status::committed || (untouched > 0 && last == Status::unknown)));
