@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// away_test.cpp: servers that do not answer, or have lost their pools: what sessions wait for, and
-// what operators read.
+// away_test.cpp: servers that do not answer, or have lost their pools: how long sessions wait, and
+// what they report to the operator.
 #include "unit/dtx/engine/restartable.h"
 
 #include <optional>
@@ -38,7 +38,7 @@ TEST_CASE("dtx: a session waits for unreachable servers until its retry deadline
     CHECK(since() - before >= 300000);
     before = since();
     CHECK(code_of([&] { (void)add(db, session, 2, 1); }) == RPM_E_REFUSED);
-    CHECK(since() - before < 200000); // tries once: the call before reported the loss
+    CHECK(since() - before < 200000); // one attempt: the call before has used up the retry time
     db.servers[2]->start();
     CHECK(add(db, session, 2, 1) == Status::committed);
 }

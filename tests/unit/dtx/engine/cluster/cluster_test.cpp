@@ -32,7 +32,7 @@ TEST_CASE("dtx: a failed creation leaves no object on any server", "[unit]")
     dtx::Options options = replicated(2);
     std::vector<std::unique_ptr<support::Server>> servers;
     support::ServerOpts room;
-    bool dram = GENERATE(false, true); /* what the last server lacks */
+    bool dram = GENERATE(false, true); /* the last server lacks room in DRAM, or in its pool */
 
     room.anonymous = true;
     room.bytes = 16 << 20;
@@ -71,7 +71,7 @@ TEST_CASE("dtx: a failed creation leaves no object on any server", "[unit]")
         CHECK(left(server) == 0);
     CHECK(full() == RPM_E_NOSPACE);
 
-    /* What was there before is not its own. */
+    /* A creation that fails does not remove objects that existed before. */
     options.urls = { servers[1]->url() };
     options.replicas = 1;
     dtx::Cluster there(tables.schema, options);
@@ -138,7 +138,7 @@ TEST_CASE("dtx: a descriptor that differs is refused by the difference", "[unit]
     Database db(2);
     dtx::Replica here{ 1, 1 };
     dtx::Descriptor own = dtx::describe(*db.cluster, here);
-    auto read = [](uint64_t, void *, uint64_t) { FAIL("the tables are not looked at"); };
+    auto read = [](uint64_t, void *, uint64_t) { FAIL("the description of the tables was read"); };
 
     CHECK(code_of([&] { dtx::compare(own, *db.cluster, here, read); }) == 0);
     CHECK(code_of([&] { dtx::compare(own, *db.cluster, { 0, 1 }, read); }) == RPM_E_VERSION);

@@ -18,7 +18,7 @@ Tables with_note(const std::string &note)
     return tables;
 }
 
-// Put @bytes into the first page of shard 0.
+// Writes @bytes to the first page of shard 0.
 void scribble(const dtx::Cluster &cluster, uint64_t offset, const std::string &bytes)
 {
     RawConnection connection(cluster, 0);
@@ -31,7 +31,7 @@ void scribble(const dtx::Cluster &cluster, uint64_t offset, const std::string &b
     rpm_region_close(&region);
 }
 
-// The code that reading the header of shard 0 ends in; 0: none.
+// The code of the Error that reading the header of shard 0 throws; 0: none.
 int code_of_reading(const dtx::Cluster &cluster)
 {
     try {

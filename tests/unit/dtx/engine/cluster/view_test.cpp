@@ -79,7 +79,7 @@ TEST_CASE("dtx: a view is in force when all of its live servers have accepted it
     states[0] = states[2] = state_of(second);
     CHECK(usable_view(states) == second);
     CHECK(is_settled(states, second));
-    states[1] = state_of(first); // it is back, and stale
+    states[1] = state_of(first); // server 1 answers again, with an older view
     CHECK(usable_view(states) == second);
     states[0].reset();
     states[2].reset();
@@ -111,7 +111,8 @@ TEST_CASE("dtx: a returning server's view that was never in force is ignored", "
     View never = view_of(2, { 1 });
     View now = view_of(3, { 0 });
 
-    // 0 had accepted that 1 is dead, died before 2 had; 0 was promoted away then.
+    // Server 0 accepted the view in which 1 is dead, and died before 2 accepted it. Then 0 was
+    // promoted away.
     States states{ state_of(never), state_of(now), state_of(now) };
 
     CHECK(usable_view(states) == now);

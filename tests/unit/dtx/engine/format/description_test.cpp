@@ -13,7 +13,7 @@ using dtx::Schema;
 namespace
 {
 
-// As dtx/FORMAT.md has it, for the tables of all tests.
+// The description of the schema in database.h, in the form that dtx/FORMAT.md gives.
 const char *const kText = "test\n"
                           "words 5 16 256 0\n"
                           "accounts 1 8 2000 2\n"
@@ -26,7 +26,7 @@ std::string difference(const Schema &there, const Schema &own)
     return dtx::first_difference(dtx::description_of(there), dtx::description_of(own));
 }
 
-// What an Error says; empty: there is none.
+// The text of the Error that @act throws; empty: it throws none.
 std::string why_of(const std::function<void()> &act)
 {
     try {
@@ -44,7 +44,7 @@ bool has(const std::string &text, const std::string &part)
     return text.find(part) != std::string::npos;
 }
 
-// A text may be another schema's: then it is exactly that one's.
+// If a changed text is accepted, the schema made from it has exactly that text.
 void check_exact(const std::string &text)
 {
     try {

@@ -87,7 +87,7 @@ TEST_CASE("dtx: a slot that was read by a stale guess can be allocated in the sa
             co_return co_await txn.erase(table, 1);
         });
         dtx::Status moved = now(session, [&](dtx::Txn &txn) -> dtx::Task<bool> {
-            AWAIT_CHECK(!co_await txn.read(table, 1)); // looks where it was
+            AWAIT_CHECK(!co_await txn.read(table, 1)); // reads the slot that the row had
             AWAIT_CHECK(co_await txn.insert(table, 2, Account{ -round }));
             AWAIT_CHECK((co_await txn.read(table, 2))->cents == -round);
             AWAIT_CHECK(!co_await txn.read(table, 1));

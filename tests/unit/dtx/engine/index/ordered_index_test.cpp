@@ -18,7 +18,7 @@ using dtx::Txn;
 namespace
 {
 
-// All nodes that are in use, by slot.
+// All valid nodes, by slot.
 std::map<uint64_t, Node> nodes_of(const Database &db)
 {
     std::map<uint64_t, Node> nodes;
@@ -35,7 +35,8 @@ std::map<uint64_t, Node> nodes_of(const Database &db)
     return nodes;
 }
 
-// What the head comment of ordered_node.cc says, for one node; those below it are visited later.
+// Checks the invariants in the head of ordered_node.cc for one node, and appends its children to
+// @below.
 void check_node(const std::map<uint64_t, Node> &nodes, const Node &node, bool root,
                 std::vector<uint64_t> &below)
 {
@@ -58,7 +59,7 @@ void check_node(const std::map<uint64_t, Node> &nodes, const Node &node, bool ro
     REQUIRE((node.level == 0 || node.entry[0].key == node.low));
 }
 
-// The whole tree. Returns how many nodes are in it: all that are in use.
+// Checks the whole tree, and that all valid nodes are in it. Returns how many there are.
 size_t check_tree(const Database &db)
 {
     std::map<uint64_t, Node> nodes = nodes_of(db);
@@ -205,8 +206,8 @@ TEST_CASE("dtx: a session with stale inner nodes still finds the right leaf", "[
     check_tree(db);
 }
 
-// What is read before another transaction and what is read after it need not belong together: the
-// last key of a leaf may be in a leaf that is no longer there.
+// A transaction reads a leaf before another transaction commits, and inner nodes after that: the
+// leaf that it has emptied may no longer be in the tree.
 TEST_CASE("ordered index: another session removes a leaf while this one empties it", "[unit]")
 {
     constexpr uint64_t kKeys = 60;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// promote_test.cpp: servers die, backups are promoted, servers come back.
+// promote_test.cpp: changes of the view: servers stop, backups are promoted, servers are restored.
 #include "engine/cluster/membership.h"
 #include "engine/format/redo.h"
 #include "engine/recovery/recover.h"
@@ -19,8 +19,8 @@ using dtx::Txn;
 namespace
 {
 
-// What coordinator 7 leaves behind when it dies before it has installed anything: the row of
-// @shard is to be 200, and the logs of @logs say so.
+// Leaves what coordinator 7 would leave if it died before it installed a row: a redo record that
+// sets the row of @shard to 200, in its logs on the servers @logs.
 void die_before_install(RestartableDatabase &db, uint32_t shard, const std::vector<uint32_t> &logs)
 {
     constexpr uint64_t kDead = uint64_t{ 7 } << (dtx::kSequenceBits + dtx::kEpochBits) | 12345;
@@ -58,7 +58,7 @@ void die_before_install(RestartableDatabase &db, uint32_t shard, const std::vect
     servers.close();
 }
 
-// Propose a view to one server, or accept one, as a change of the view does.
+// Makes one server accept a view, or proposes the view to it, as a change of the view does.
 void set_view(RestartableDatabase &db, uint32_t server, const dtx::View &view, bool accepted)
 {
     dtx::Scheduler scheduler(1, 0);
@@ -84,18 +84,18 @@ TEST_CASE("dtx: invalid promotions and restorations are refused", "[unit]")
     CHECK(code_of([&] { cluster.promote({}); }) == RPM_E_INVAL);
     CHECK(code_of([&] { cluster.promote({ 3 }); }) == RPM_E_INVAL);
     CHECK(code_of([&] { cluster.restore(3); }) == RPM_E_INVAL);
-    CHECK(code_of([&] { cluster.restore(1); }) == 0); // it lives
+    CHECK(code_of([&] { cluster.restore(1); }) == 0); // does nothing: it lives
     CHECK(code_of([&] { cluster.promote({ 1 }); }) == RPM_E_BUSY);
     db.servers[1]->stop();
     CHECK(code_of([&] { cluster.promote({ 1, 2 }); }) == RPM_E_NOCAP);
     CHECK(code_of([&] { cluster.restore(1); }) != 0);
-    CHECK(code_of([&] { cluster.promote({ 0 }); }) == RPM_E_REFUSED); // 1 is away as well
+    CHECK(code_of([&] { cluster.promote({ 0 }); }) == RPM_E_REFUSED); // 1 is down
     CHECK(code_of([&] { cluster.promote({ 1 }); }) == 0);
     CHECK(cluster.dead() == std::vector<uint32_t>{ 1 });
     Session session(cluster, 0);
     uint64_t rejoined = 0;
     uint64_t key = 0;
-    auto look = [&] { // a session that writes finds out
+    auto look = [&] { // by writing, the session notices if it was fenced
         key++;
         CHECK(now(session, [&](Txn &txn) -> Task<bool> {
                   co_return co_await txn.insert(db.tables.accounts, key, Account{ 1 });
@@ -142,7 +142,7 @@ TEST_CASE("dtx: a server dies and is replaced and restored, then another one", "
 {
     uint32_t replicas = GENERATE(2u, 3u);
     uint32_t first = GENERATE(0u, 1u, 2u);
-    bool anew = GENERATE(false, true); // it comes back empty
+    bool anew = GENERATE(false, true); // the server starts again with an empty pool
     uint32_t second = (first + 1) % kServers;
     RestartableDatabase db(replicas, 0, 6000); // fenced sessions lose slots
     Recorder recorder;
@@ -180,7 +180,7 @@ TEST_CASE("dtx: a server dies and is replaced and restored, then another one", "
     recorder.add_final_state(*db.cluster);
     CHECK(recorder.verdict() == "");
     CHECK(recorder.history.txns() > 50);
-    CHECK(rejoined >= 2); // by the first promotion, each
+    CHECK(rejoined >= 2); // the first promotion has fenced each session
 }
 
 TEST_CASE("dtx: a promoted server has all logged rows, and no unlogged ones", "[unit]")
@@ -205,19 +205,19 @@ TEST_CASE("dtx: old records of a returning server are not applied", "[unit]")
 
     db.fill(*session);
     session.reset();
-    die_before_install(db, 1, { 1 }); // 2 was to have it too: the commit was not acknowledged
+    die_before_install(db, 1, { 1 }); // not on server 2, so it was not acknowledged
     db.servers[1]->stop();
     db.cluster->promote({ 1 });
     CHECK(db.cents(1) == 100);
     db.servers[1]->start();
     db.cluster->restore(1);
-    db.servers[2]->stop(); // now it would be in all that are left
+    db.servers[2]->stop(); // a record kept on server 1 would be in all live logs now
     db.cluster->promote({ 2 });
     CHECK(db.cents(1) == 100);
 }
 
-// A record is in the log of a server that dies, and not in the other one: a session that recovers
-// before the server dies must not have installed its rows.
+// A record is in the log of a server that stops, and not in its other log: a recovery before the
+// server stops must not install its rows.
 TEST_CASE("dtx: a record that is in only some of its logs is never installed", "[unit]")
 {
     bool all = GENERATE(false, true);
@@ -297,11 +297,11 @@ TEST_CASE("dtx: an interrupted change of views is finished or dropped", "[unit]"
     int code = code_of([&] { Session session(impatient, 1); });
 
     CHECK(code == (how > 2 ? 0 : RPM_E_FENCED));
-    if (how < 2) { // accepted by no server: dropped
+    if (how < 2) { // no server has accepted the view: recover() drops the change
         CHECK(code_of([&] { (void)db.cluster->recover(); }) == 0);
         CHECK(db.cluster->dead().empty());
         db.servers[1]->stop();
-    } else if (how == 2) { // accepted by one: done, by any of these
+    } else if (how == 2) { // one server has accepted it: either command finishes the change
         db.servers[1]->stop();
         int by = GENERATE(0, 1);
 
@@ -340,13 +340,13 @@ TEST_CASE("dtx: a restoration that was interrupted can be repeated", "[unit]")
     next.number = 3;
     set_view(db, 0, next, false);
     if (how > 0)
-        set_view(db, 1, next, false); // impossible: a server that returns accepts last
+        set_view(db, 1, next, false); // servers that live have not accepted it yet
     CHECK(code_of([&] { db.cluster->restore(1); }) == 0);
     CHECK(db.cents(1) == 105);
     CHECK(db.cluster->dead().empty());
 }
 
-// Take all DRAM of a server that is left.
+// Allocates all DRAM that is left on a server.
 static void use_up_dram(const dtx::Cluster &cluster, uint32_t server)
 {
     dtx::RawConnection connection(cluster, server);
@@ -410,7 +410,8 @@ TEST_CASE("dtx: a server without DRAM for the locks of all its copies is refused
     CHECK_THAT(words, Catch::Matchers::Contains("of locks of shard 2"));
     CHECK_THAT(words, Catch::Matchers::Contains("2 times that of DRAM"));
 
-    // A server that comes back with too little DRAM is not used, and sessions go on.
+    // A server that starts again with too little DRAM is not restored, and sessions go on without
+    // it.
     db.servers[1]->stop();
     db.cluster->promote({ 1 });
     db.servers[1]->start();
@@ -424,7 +425,7 @@ TEST_CASE("dtx: a server without DRAM for the locks of all its copies is refused
     CHECK(code_of([&] { db.cluster->restore(1); }) == 0);
 }
 
-// What all servers say of views.
+// Reads the states of all servers.
 static dtx::States states_of(RestartableDatabase &db)
 {
     dtx::States states(kServers);
@@ -440,7 +441,7 @@ static dtx::States states_of(RestartableDatabase &db)
     return states;
 }
 
-// A record that no recovery gets past.
+// Appends a record that is no redo record, at which each recovery fails.
 static void damage_log(RestartableDatabase &db)
 {
     dtx::Scheduler scheduler(1, 0);
@@ -471,11 +472,11 @@ TEST_CASE("dtx: a change of views that follows an interrupted one may itself be 
     first.kill(1);
     set_view(db, 0, first, false);
     set_view(db, 2, first, false);
-    set_view(db, 0, first, true); // 2 has not accepted it
+    set_view(db, 0, first, true); // server 2 has not accepted it yet
     CHECK(code_of([&] { db.cluster->restore(1); }) == RPM_E_CORRUPT);
 
     dtx::States states = states_of(db);
 
-    CHECK(states[1]->proposed.number == 3); // so far it had got
+    CHECK(states[1]->proposed.number == 3); // the restoration got as far as proposing
     CHECK(usable_view(states) == first);
 }

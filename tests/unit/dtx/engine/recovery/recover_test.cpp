@@ -28,7 +28,7 @@ int64_t get(Database &db, Session &session, uint64_t key)
     return cents;
 }
 
-// A row as it is in its slot: where, and its bytes.
+// The address of a row, and the bytes of its slot.
 std::pair<dtx::Address, std::vector<unsigned char>> slot_of(Database &db, uint64_t key)
 {
     std::pair<dtx::Address, std::vector<unsigned char>> found;
@@ -41,9 +41,8 @@ std::pair<dtx::Address, std::vector<unsigned char>> slot_of(Database &db, uint64
     return found;
 }
 
-// What coordinator 7 leaves behind when it dies: a lock on a row, a redo record on @logs servers,
-// and
-// @copies copies of the row written, the last of them to the half.
+// Leaves what coordinator 7 would leave if it died in a commit: a lock on a row, a redo record on
+// @logs servers, and the row written to @copies copies, only in part to the last of them.
 void die_over(Database &db, uint64_t key, int64_t cents, uint32_t logs, uint32_t copies)
 {
     auto [address, image] = slot_of(db, key);
@@ -91,7 +90,7 @@ TEST_CASE("dtx: recovery installs a dead coordinator's commits and drops its oth
     dtx::Options options;
 
     options.replicas = 2;
-    options.lease_us = 600000000; /* no session has to wait for it: the owner is known to be gone */
+    options.lease_us = 600000000; /* not waited for: the owner's connection is closed */
     options.conflicts_max = 5;
     Database db(2, options);
     Session session(*db.cluster, 0);
@@ -100,7 +99,7 @@ TEST_CASE("dtx: recovery installs a dead coordinator's commits and drops its oth
     int how = GENERATE(0, 1, 2, 3);
 
     if (logs < 2 && copies > 0)
-        return; /* never: the record comes first, into all logs */
+        return; /* impossible: rows are written only when all logs have the record */
     REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
                 for (uint64_t key = 0; key < 5; key++)
                     AWAIT_REQUIRE(co_await txn.insert(db.tables.accounts, key, Account{ 100 }));
@@ -115,8 +114,8 @@ TEST_CASE("dtx: recovery installs a dead coordinator's commits and drops its oth
     if (how == 1)
         CHECK(db.cluster->recover(7).locks == 1);
     if (how == 2)
-        Session again(*db.cluster, 7); /* joins with its number */
-    /* 3: the session that needs the row finds out, after the lease. */
+        Session again(*db.cluster, 7); /* joins with the same coordinator number */
+    /* how == 3: the session that needs the row finds it locked, and takes over. */
     CHECK(now(session, [&](Txn &txn) -> Task<bool> {
               auto row = co_await txn.read(db.tables.accounts, 3);
 
@@ -219,7 +218,7 @@ TEST_CASE("dtx: a session whose log was taken over and trimmed while it read is 
     first.open(7, dtx::Claim::join);
     for (int i = 0; i < 100; i++)
         REQUIRE(first.connection(0).append(record.data(), record.size(), nullptr, &lsn));
-    // Once round the ring, while the first one is at its first record.
+    // Write once around the ring of the log, while the first owner reads its first record.
     auto trim = [&](const void *, size_t) {
         if (second.joined() == 0)
             second.open(7, dtx::Claim::takeover);

@@ -11,7 +11,7 @@ namespace
 
 constexpr uint32_t kTable = 3;
 
-// Of @n keys, each @step behind the one before, how many are still known when all were noted.
+// Notes @n keys, each larger by @step than the one before. Returns how many are found afterwards.
 uint64_t known(uint32_t room, uint64_t step, uint64_t n)
 {
     Guesses guesses(room);
@@ -67,7 +67,7 @@ TEST_CASE("dtx: four keys next to one another share a line of guesses", "[unit]"
     }
 }
 
-// At random a quarter as many keys as there are places loses one in nine.
+// If keys are placed at random, a quarter as many keys as places lose one in nine.
 TEST_CASE("dtx: guesses of keys that are far apart are spread over all places", "[unit]")
 {
     for (uint64_t step :

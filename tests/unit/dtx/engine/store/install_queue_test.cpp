@@ -15,13 +15,13 @@ using dtx::Txn;
 namespace
 {
 
-// The links that are waited for.
+// The links over which operations take a round trip.
 std::string links()
 {
     return GENERATE(",mode=ring", "tcp", "sim");
 }
 
-// One coroutine, on the session's thread.
+// Runs @body as the only coroutine of the session.
 template <class Body> void alone(Session &session, Body body)
 {
     std::vector<Task<void>> tasks;
@@ -74,13 +74,14 @@ TEST_CASE("dtx: over a link a commit waits for its record, and not for its rows"
     for (uint64_t key : { 1, 2, 3 })
         REQUIRE(now(session, insert(db, key)) == Status::committed);
     alone(session, [&]() -> Task<void> {
-        (void)co_await session.transact(add(db, 1)); // where rows are is known from here on
+        (void)co_await session.transact(
+            add(db, 1)); // from here on the session has the rows' slots in its cache
         (void)co_await session.transact(add(db, 2));
 
         uint64_t before = session.counters().round_trips;
 
         (void)co_await session.transact(add(db, 3));
-        // The row; its lock and its version; and the record, or, without logs, the row again.
+        // Read the row; lock it and read its version; write the record or, without logs, the row.
         CHECK(session.counters().round_trips - before == 3);
     });
 }
@@ -90,8 +91,8 @@ TEST_CASE("dtx: an acknowledged commit survives an immediate takeover from its s
     std::string link = links();
     dtx::Options options = replicated(2);
 
-    options.lease_us =
-        50000; // that the reader waits each time: acknowledged rows are not installed yet
+    /* The reader waits for the lease each time, because acknowledged rows are not installed yet. */
+    options.lease_us = 50000;
     Database db(2, options, Tables(), link);
     Session session(*db.cluster, 0);
 
@@ -115,7 +116,7 @@ TEST_CASE("dtx: a commit that needs rows of the commit before waits for it, with
     std::string link = links();
     dtx::Options options = replicated(2);
 
-    // Between a NIC that frees a lock and a CPU that takes it there is no order.
+    // If a NIC frees a lock and a CPU takes it, the CPU's operation may be carried out first.
     options.phases = dtx::Phases::parse(link == "sim" ? "one-sided" : "fewest");
     Database db(2, options, Tables(), link);
     Session session(*db.cluster, 0);

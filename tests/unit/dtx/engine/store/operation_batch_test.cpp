@@ -78,8 +78,8 @@ TEST_CASE("operation batch: operations are under way together, stages one after 
     CHECK(fixture.store.servers.remote() == 7);
 }
 
-// An acknowledged commit holds its lock until its row is installed: a later single read must not
-// get the row before.
+// An acknowledged commit holds its lock until its row is installed: a later read of that row alone
+// must not be settled with the version before it.
 TEST_CASE("dtx: a settled read is not older than commits acknowledged before it", "[unit]")
 {
     Database db;

@@ -149,7 +149,7 @@ TEST_CASE("dtx: there are no phantoms, neither of absent keys nor in ranges", "[
                 seen = (co_await txn.scan(table, 0, 100)).size();
             else
                 seen = (co_await txn.read(table, 50)).has_value();
-            /* A write elsewhere, so that this is no reader. */
+            /* Write another row, so that this is not a read-only transaction. */
             (void)co_await txn.erase(table, 1000 + seen);
             co_return co_await txn.insert(table, 1000 + seen, Account{ 1 });
         },
@@ -174,7 +174,7 @@ TEST_CASE("dtx: a transaction larger than a log record is refused without effect
                 AWAIT_REQUIRE(co_await txn.insert(db.tables.accounts, key, Account{ 1 }));
             co_return true;
         });
-        FAIL("it was taken");
+        FAIL("a transaction larger than a log record was committed");
     } catch (const dtx::Error &error) {
         CHECK(error.code() == RPM_E_TOOBIG);
     }
@@ -297,14 +297,14 @@ TEST_CASE("dtx: over a link a row that is read alone takes one round trip", "[un
                     co_return co_await txn.insert(sorted, key, Account{ 1 });
                 }) == Status::committed);
     }
-    (void)get(db, session, 1); // nothing of the inserts is on its way any more
+    (void)get(db, session, 1); // waits until the rows of the inserts are installed
 
     CHECK(trips(session, reads(accounts, 1)) == 1);
     CHECK(trips(session, reads(sorted, 1)) == 1);
     CHECK(trips(session, reads(accounts, 1, false), Status::aborted) == 1);
-    CHECK(trips(session, reads(accounts, 7)) == 1); // a bucket says that it is not there
+    CHECK(trips(session, reads(accounts, 7)) == 1); // the bucket, which lacks the key
     CHECK(trips(stranger, reads(accounts, 1)) == 2);
-    CHECK(trips(stranger, reads(sorted, 1)) == 3); // the root, which is found to be the leaf
+    CHECK(trips(stranger, reads(sorted, 1)) == 3); // the root, the root as leaf, the row
     CHECK(trips(stranger, reads(sorted, 1)) == 1);
     CHECK(trips(session, [&](Txn &txn) -> Task<bool> {
               (void)co_await txn.read(accounts, 1);
@@ -316,7 +316,7 @@ TEST_CASE("dtx: over a link a row that is read alone takes one round trip", "[un
 namespace
 {
 
-// Two accounts, which one session knows, on a link that is waited for.
+// Two accounts over a link with round trips. @session has their slots in its cache.
 struct Updates {
     Updates()
     {
@@ -324,7 +324,7 @@ struct Updates {
         put(db, session, 2, 1);
         (void)get(db, session, 1);
     }
-    // Between a NIC that frees a lock and a CPU that takes it there is no order.
+    // If a NIC frees a lock and a CPU takes it, the CPU's operation may be carried out first.
     static dtx::Options options(const std::string &link)
     {
         dtx::Options options;
@@ -343,7 +343,7 @@ struct Updates {
             co_return commits;
         };
     }
-    // By adding to it.
+    // Is the row unlocked? Adds to it in another session, which has no conflict then.
     bool is_free(uint64_t key)
     {
         CHECK(now(other, add(key)) == Status::committed);
@@ -368,7 +368,7 @@ TEST_CASE("dtx: a row that is read for update is locked by the message that read
     auto is_free = [&](uint64_t key) { return updates.is_free(key); };
 
     CAPTURE(updates.link);
-    SECTION("it is there at once, and after that only the record is waited for")
+    SECTION("a commit waits for the message that locks and reads, and for the record")
     {
         uint64_t before = session.counters().round_trips;
 
@@ -377,7 +377,7 @@ TEST_CASE("dtx: a row that is read for update is locked by the message that read
         CHECK(get(db, other, 1) == 2);
         CHECK(is_free(1));
     }
-    SECTION("a body that gives up, or throws, lets go of it")
+    SECTION("a body that gives up, or throws, frees the lock")
     {
         CHECK(now(session, add(1, false)) == Status::aborted);
         CHECK_THROWS_AS(now(session,
@@ -390,7 +390,7 @@ TEST_CASE("dtx: a row that is read for update is locked by the message that read
         CHECK(is_free(1));
         CHECK(get(db, other, 1) == 2);
     }
-    SECTION("an attempt that is in vain lets go of it")
+    SECTION("an attempt that ends in a conflict frees the lock")
     {
         auto outer = [&](Txn &txn) -> Task<bool> {
             (void)co_await txn.read(db.tables.accounts, 2);
@@ -416,17 +416,17 @@ TEST_CASE("dtx: a row read for update under a wrong guess is unlocked", "[unit]"
     auto is_free = [&](uint64_t key) { return updates.is_free(key); };
 
     CAPTURE(updates.link);
-    SECTION("what is in the place of the row is not written, and let go of")
+    SECTION("another row in the guessed slot is unlocked and not written")
     {
         REQUIRE(now(other, [&](Txn &txn) -> Task<bool> {
                     co_return co_await txn.erase(accounts, 1);
                 }) == Status::committed);
         put(db, other, 9, 5);
-        CHECK(now(session, add(1)) == Status::committed); // there is none
+        CHECK(now(session, add(1)) == Status::committed); // finds no row
         CHECK(get(db, other, 9) == 5);
         CHECK(is_free(9));
         CHECK(get(db, session, 9) == 6);
-        // Nor does it prevent an insert.
+        // A wrong guess does not prevent an insert of the key.
         REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
                     co_return co_await txn.erase(accounts, 2);
                 }) == Status::committed);
@@ -439,7 +439,7 @@ TEST_CASE("dtx: a row read for update under a wrong guess is unlocked", "[unit]"
               }) == Status::committed);
         CHECK(get(db, other, 2) == 7);
     }
-    SECTION("a row that another holds is not waited for")
+    SECTION("a transaction that finds the row locked does not wait, but runs again")
     {
         uint64_t met = 0;
 
@@ -454,7 +454,7 @@ TEST_CASE("dtx: a row read for update under a wrong guess is unlocked", "[unit]"
                       co_return co_await add(1)(txn);
                   }) == Status::aborted);
             met = third.counters().conflicts;
-            CHECK(is_free(2)); // although that attempt ended in the middle
+            CHECK(is_free(2)); // the attempt that had locked it ended in a conflict
         });
         CHECK(met == 1);
         CHECK(is_free(1));
@@ -512,7 +512,8 @@ TEST_CASE("dtx: an owner that is slow between its read for update and its commit
     dtx::Outcome outcome =
         around(owner, add, [&] { REQUIRE(now(other, add) == Status::committed); });
 
-    // The first message of its commit is the record, or without a log the row, and it is refused.
+    // The first message of the owner's commit has the record, or without a log the row: the server
+    // refuses it.
     CHECK(outcome.status == Status::unknown);
     CHECK(owner.counters().rejoined == 1);
     CHECK(other.counters().conflicts > 0);

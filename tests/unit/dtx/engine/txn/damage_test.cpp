@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// damage_test.cpp: damaged bytes of a database are reported as errors, and not waited for.
+// damage_test.cpp: the engine reports damaged bytes of a database as errors, and does not wait for
+// another session to repair them.
 #include "engine/cluster/descriptor.h"
 #include "engine/cluster/membership.h"
 #include "engine/cluster/server_connection.h"
@@ -24,7 +25,7 @@ namespace
 
 constexpr uint64_t kRows = 30;
 
-// The region of a server's own shard, to damage it.
+// Damages the region of a server's own shard.
 class Damager
 {
   public:
@@ -60,7 +61,7 @@ class Damager
                                  zeros.size()) == 0);
     }
 
-    // What was there.
+    // Returns the bytes that were there.
     std::vector<unsigned char> zero_line(uint64_t offset)
     {
         std::vector<unsigned char> before(64);
@@ -106,7 +107,7 @@ Address address_of(const Database &db, dtx::Table<Account> table, uint64_t wante
     return found;
 }
 
-// The node of @level in the tree of the ordered table that is for a key.
+// The node of @level whose range has the key, in the tree of the ordered table.
 Address node_of(const Database &db, uint64_t key, uint32_t level)
 {
     uint32_t nodes = db.tables.sorted.number + 1;
@@ -170,7 +171,7 @@ TEST_CASE("dtx: a torn row that no session is writing is damaged", "[unit]")
     CHECK(read(session, table, 7) == RPM_E_CORRUPT);
     CHECK(read(session, table, 7) == RPM_E_CORRUPT);
     CHECK(update(session, table, 7) == RPM_E_CORRUPT);
-    CHECK(update(other, table, 7) == RPM_E_CORRUPT); // which the first one has unlocked
+    CHECK(update(other, table, 7) == RPM_E_CORRUPT); // the first session has unlocked it
     CHECK(other.counters().conflicts == 0);
     CHECK(session.counters().rejoined == 0);
     CHECK(read(session, table, 8) == 0);
@@ -214,7 +215,7 @@ TEST_CASE("dtx: an index with a cache line of zeros is reported as damaged", "[u
         for (uint64_t line = 0; line < bytes; line += 64)
             if (std::any_of(image + line, image + line + 64, [](int byte) { return byte != 0; }))
                 own.push_back(db.cluster->layout().row_offset(at) + line);
-        if (own.size() > 1) // else all of it reads as zeros, as one that was never written
+        if (own.size() > 1) // else the whole slot would be zeros, like one that was never written
             lines.insert(lines.end(), own.begin(), own.end());
     });
     REQUIRE(lines.size() > 2);
@@ -327,7 +328,7 @@ TEST_CASE("dtx: a slot that was locked and never written is not damaged", "[unit
 {
     dtx::Options options;
 
-    options.lease_us = 1000; // the next session gets past the locks
+    options.lease_us = 1000; // so that the next session soon takes over and frees the locks
 
     Database db(1, options, Tables(640));
     auto table = GENERATE(false, true) ? db.tables.sorted : db.tables.accounts;

@@ -27,7 +27,7 @@ TEST_CASE("dtx: one living session has a coordinator number", "[unit]")
 
     try {
         Session second(*db.cluster, 1);
-        FAIL("there are two");
+        FAIL("a second session joined with the same coordinator number");
     } catch (const dtx::Error &error) {
         CHECK(error.code() == RPM_E_OWNED);
     }
@@ -102,7 +102,7 @@ TEST_CASE("dtx: a session whose logs were taken over joins again", "[unit]")
 
 TEST_CASE("dtx: a session that is fenced again and again keeps its slots", "[unit]")
 {
-    Database db(2, replicated(2), Tables(640)); // ten slots are taken at once
+    Database db(2, replicated(2), Tables(640)); // so that a session takes ten slots at a time
     Session session(*db.cluster, 0);
 
     for (uint64_t key = 0; key < 100; key++) {
@@ -135,7 +135,7 @@ TEST_CASE("dtx: a lock that a session took before it joined again blocks no tran
     dtx::Scheduler scheduler(1, 0);
     dtx::Servers other(*db.cluster, scheduler);
     uint64_t lock = 0;
-    uint64_t old = 0; /* a transaction of its first claim */
+    uint64_t old = 0; /* number of a transaction of the session's first claim */
 
     insert(1);
     db.cluster->each_object(table.number, 0,
@@ -179,7 +179,7 @@ TEST_CASE("dtx: sessions that end return their slots", "[unit]")
 
 TEST_CASE("dtx: while most attempts fail, fewer transactions are under way", "[unit]")
 {
-    constexpr uint64_t kLateNs = 400000000; // many of the times after which there are half as many
+    constexpr uint64_t kLateNs = 400000000; // many epochs: each may halve the number under way
     dtx::Options options;
 
     options.techniques.depth = GENERATE(true, false);
@@ -311,7 +311,7 @@ TEST_CASE("dtx: a session that has used up its numbers claims new ones", "[unit]
         tasks.push_back(worker(i));
     session.run(std::move(tasks));
     CHECK(numbers.all.size() == numbers.attempts);
-    CHECK(session.counters().committed == 1601 + 1); /* one that handed out slots */
+    CHECK(session.counters().committed == 1601 + 1); /* one transaction took slots */
     CHECK(session.counters().unknown == 0);
     CHECK(session.counters().rejoined >= 7);
 }

@@ -198,10 +198,10 @@ TEST_CASE("dtx: prefetched rows cost no further round trip, and are current", "[
     auto [one_by_one, all] = spent(false);
     auto [afterwards, in_all] = spent(true);
 
-    CHECK(one_by_one == 3 + 1); // the first one's lock: it might have been all
+    CHECK(one_by_one == 3 + 1); // 3 rows, and the lock of the first, read before it
     CHECK(afterwards == 0);
     CHECK(in_all == all - 1);
-    /* What is remembered may be wrong: other slots now, or other rows in them. */
+    /* Guesses that are wrong: rows that are in other slots by now, and slots with other rows. */
     for (uint64_t key : { 9, 10, 11 })
         REQUIRE(put(other, key, 1) == Status::committed);
     for (uint64_t key : { 3, 1 })
@@ -248,7 +248,7 @@ TEST_CASE("dtx: a scan is of one partition, on however many servers", "[unit]")
     CHECK(scan(7, 3).empty());
     try {
         (void)scan(3, 298);
-        FAIL("it went through");
+        FAIL("the second operation was not refused");
     } catch (const dtx::Error &error) {
         CHECK(error.code() == RPM_E_INVAL);
         CHECK(std::string(error.what())
