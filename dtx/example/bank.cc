@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bank.cc: a bank in less than 70 lines: accounts on all servers; transfers happen or do not.
+ * bank.cc: a bank in less than 70 lines of code: accounts are spread over all servers, and a
+ * transfer changes two of them in one transaction.
  *
- *     bank URL...          a server each, such as shm:/run/a shm:/run/b
+ *     bank URL...          the URL of each server, such as shm:/run/a shm:/run/b
  */
 #include <dtx/session.h>
 
@@ -14,7 +15,7 @@ struct Account {
 
 static constexpr uint32_t kAccounts = 100;
 
-/* Each account is in a partition of its own, so they spread over the servers. */
+/* Each account is in a partition of its own, so the accounts are spread over the servers. */
 static uint32_t partition(uint64_t account)
 {
     return static_cast<uint32_t>(account);
@@ -27,13 +28,13 @@ static dtx::Task<bool> transfer(dtx::Txn &txn, dtx::Table<Account> accounts, uin
     auto payee = co_await txn.read(accounts, to);
 
     if (!payer || !payee || payer->cents < cents)
-        co_return false; /* nothing has happened */
+        co_return false; /* abort: nothing was changed */
     co_await txn.write(accounts, from, Account{ payer->cents - cents });
     co_await txn.write(accounts, to, Account{ payee->cents + cents });
-    co_return true; /* both at once, for good, or neither */
+    co_return true; /* commit: both accounts are changed, durably, or neither is */
 }
 
-/* One of many that go on at the same time in one thread. */
+/* A coroutine with transfers from one account. Several of them run concurrently in one thread. */
 static dtx::Task<void> customer(dtx::Session &session, dtx::Table<Account> accounts,
                                 uint64_t number)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kv.cc: a remote key-value store in 60 lines: words to texts, durable on all servers.
+ * kv.cc: a remote key-value store in 60 lines of code: it maps words to texts, durably, on two
+ * servers if there are several.
  *
  *     kv URL... -- put WORD TEXT | get WORD | del WORD
  */
@@ -12,7 +13,8 @@
 
 static constexpr uint32_t kTextBytes = 120;
 
-/* 64-bit FNV-1a. Words are compared by this hash alone: fine up to some millions of them. */
+/* 64-bit FNV-1a. Words with the same hash are taken for the same word: unlikely up to some
+ * millions. */
 static uint64_t key_of(const std::string &word)
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -42,7 +44,7 @@ static int run(const std::vector<std::string> &urls, const std::vector<std::stri
         cluster.create();
     } catch (const dtx::Error &error) {
         if (error.code() != RPM_E_EXISTS)
-            throw; /* a database that is there is used */
+            throw; /* if the database exists already, use it */
     }
 
     dtx::Session session(cluster, 0);
