@@ -223,9 +223,12 @@ void expect_whole(const Cluster &cluster, Address address, const unsigned char *
                   uint32_t bytes)
 {
     if (!is_whole(image, bytes))
-        throw Error(RPM_E_CORRUPT, "slot " + std::to_string(address.slot()) + " of table '" +
-                                       cluster.schema().tables()[address.table()].name +
-                                       "' is torn");
+        throw Error(
+            RPM_E_CORRUPT,
+            "slot " + std::to_string(address.slot()) + " of table '" +
+                cluster.schema().tables()[address.table()].name + "' in shard " +
+                std::to_string(address.shard()) +
+                " is torn: its checksum is wrong; run dtx-check check to compare the copies");
 }
 
 } // namespace dtx

@@ -376,8 +376,8 @@ static void expect_servers(const Cluster &cluster, const std::vector<uint32_t> &
     expect(!servers.empty(), RPM_E_INVAL, "no server is named; name one or more by number");
     for (uint32_t server : servers)
         expect(server < cluster.shards(), RPM_E_INVAL,
-               "there is no server " + std::to_string(server) + ": the database has " +
-                   std::to_string(cluster.shards()));
+               "there is no server " + std::to_string(server) + ": the database has servers 0 to " +
+                   std::to_string(cluster.shards() - 1));
 }
 
 Recovery Cluster::recover() const

@@ -377,8 +377,7 @@ Recovery Cluster::recover(uint32_t coordinator) const
     Servers servers(*this, scheduler);
 
     if (coordinator >= kCoordinatorsMax)
-        throw Error(RPM_E_INVAL, "coordinator " + std::to_string(coordinator) +
-                                     ": a database has coordinators 0 to " +
+        throw Error(RPM_E_INVAL, "coordinator " + std::to_string(coordinator) + ", expected 0 to " +
                                      std::to_string(kCoordinatorsMax - 1));
     servers.open(coordinator, Claim::takeover);
     Recovery recovery = finish_one(servers, coordinator);

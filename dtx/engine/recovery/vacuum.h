@@ -8,8 +8,8 @@
  * slots.
  *
  * The vacuum runs when no session owns a slot: all sessions are fenced, the logs are applied and
- * empty, and a change of the view is under way, so that no session joins. A session that lives on
- * forgets its slots when it joins again and finds that the number of the view has changed
+ * empty, and a change of the view is under way, so that no session joins. A session that still
+ * lives forgets its slots when it joins again and finds that the number of the view has changed
  * (FreeSlots::generation()); its transactions under way were fenced, or recovered from the logs. So
  * a slot is lost if it was handed out, is not valid, is in no entry of an index, and is not on the
  * list of returned slots.

@@ -171,7 +171,7 @@ class Session
     enum class BodyResult {
         commit,
         give_up,    /* it returned false or threw an exception of its own */
-        run_again,  /* a call of the engine inside it met a conflict */
+        run_again,  /* a call of the engine inside it found a conflict */
         join_again, /* a call of the engine inside it found this session fenced */
         fail        /* a call of the engine inside it failed in another way */
     };

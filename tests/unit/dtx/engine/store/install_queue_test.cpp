@@ -74,8 +74,8 @@ TEST_CASE("dtx: over a link a commit waits for its record, and not for its rows"
     for (uint64_t key : { 1, 2, 3 })
         REQUIRE(now(session, insert(db, key)) == Status::committed);
     alone(session, [&]() -> Task<void> {
-        (void)co_await session.transact(
-            add(db, 1)); // from here on the session has the rows' slots in its cache
+        /* From here on the session has the rows' slots in its cache. */
+        (void)co_await session.transact(add(db, 1));
         (void)co_await session.transact(add(db, 2));
 
         uint64_t before = session.counters().round_trips;

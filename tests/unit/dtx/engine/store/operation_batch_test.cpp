@@ -87,7 +87,7 @@ TEST_CASE("dtx: a settled read is not older than commits acknowledged before it"
     dtx::Address address = account(db, 0, 3);
     uint32_t bytes = fixture.store.servers.layout().table(db.tables.accounts.number).slot_bytes;
     std::vector<unsigned char> rows[2];
-    uint32_t met[2] = {}; /* not settled, settled */
+    uint32_t reads[2] = {}; /* not settled, settled */
     auto change = [&](uint64_t version, uint64_t lock, uint64_t next) -> dtx::Task<void> {
         rpm_patch patch{ fixture.store.servers.layout().row_offset(address),
                          rows[version - 1].data(), bytes, 0 };
@@ -118,13 +118,13 @@ TEST_CASE("dtx: a settled read is not older than commits acknowledged before it"
                 const dtx::Access *row = co_await fixture.store.objects.fetch(set, address);
                 bool is_old = row->version == 1;
 
-                met[row->settled]++;
+                reads[row->settled]++;
                 CHECK_FALSE((row->settled && is_old));
             },
             2);
     }
-    CHECK(met[0] > 10);
-    CHECK(met[1] > 10);
+    CHECK(reads[0] > 10);
+    CHECK(reads[1] > 10);
 }
 
 TEST_CASE("dtx: a stage is sent after the stage before has ended", "[unit]")

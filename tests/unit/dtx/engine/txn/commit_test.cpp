@@ -441,7 +441,7 @@ TEST_CASE("dtx: a row read for update under a wrong guess is unlocked", "[unit]"
     }
     SECTION("a transaction that finds the row locked does not wait, but runs again")
     {
-        uint64_t met = 0;
+        uint64_t conflicts = 0;
 
         (void)around(session, add(1), [&] {
             Session third(*db.cluster, 2);
@@ -453,10 +453,10 @@ TEST_CASE("dtx: a row read for update under a wrong guess is unlocked", "[unit]"
                       (void)co_await add(2)(txn);
                       co_return co_await add(1)(txn);
                   }) == Status::aborted);
-            met = third.counters().conflicts;
+            conflicts = third.counters().conflicts;
             CHECK(is_free(2)); // the attempt that had locked it ended in a conflict
         });
-        CHECK(met == 1);
+        CHECK(conflicts == 1);
         CHECK(is_free(1));
         CHECK(get(db, other, 1) == 3);
     }
