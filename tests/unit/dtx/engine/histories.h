@@ -93,13 +93,12 @@ class Recorder : public dtx::Listener
 };
 
 // One operation on a random key of twelve: six in each of two partitions.
-template <class Table>
-dtx::Task<void> random_step(dtx::Txn &txn, Table table, dtx::SplitMix64 &random)
+template <class Table> dtx::Task<void> random_step(dtx::Txn &txn, Table table, dtx::SplitMix64 &rng)
 {
-    uint32_t partition = static_cast<uint32_t>(random.below(2));
-    uint64_t key = in_partition(partition, random.below(6));
+    uint32_t partition = static_cast<uint32_t>(rng.below(2));
+    uint64_t key = in_partition(partition, rng.below(6));
 
-    switch (random.below(6)) {
+    switch (rng.below(6)) {
     case 0:
         (void)co_await txn.insert(table, key, Account{ 1 });
         break;
@@ -110,7 +109,7 @@ dtx::Task<void> random_step(dtx::Txn &txn, Table table, dtx::SplitMix64 &random)
     case 3: {
         std::optional<Account> row;
 
-        if (random.below(2) == 0)
+        if (rng.below(2) == 0)
             row = co_await txn.read(table, key);
         else
             row = co_await txn.read_for_update(table, key);
@@ -123,23 +122,22 @@ dtx::Task<void> random_step(dtx::Txn &txn, Table table, dtx::SplitMix64 &random)
     }
 }
 
-inline dtx::Task<bool> random_body(dtx::Txn &txn, const Tables &tables, dtx::SplitMix64 &random)
+inline dtx::Task<bool> random_body(dtx::Txn &txn, const Tables &tables, dtx::SplitMix64 &rng)
 {
-    uint64_t steps = random.below(2) == 0 ? 1 : 1 + random.below(4);
+    uint64_t steps = rng.below(2) == 0 ? 1 : 1 + rng.below(4);
 
-    if (random.below(4) == 0)
-        co_await txn.prefetch(tables.accounts.at(random.below(6)),
-                              tables.sorted.at(random.below(6)),
-                              tables.sorted.at(in_partition(1, random.below(6))));
+    if (rng.below(4) == 0)
+        co_await txn.prefetch(tables.accounts.at(rng.below(6)), tables.sorted.at(rng.below(6)),
+                              tables.sorted.at(in_partition(1, rng.below(6))));
     for (uint64_t i = 0; i < steps; i++) {
-        if (random.below(5) == 0)
+        if (rng.below(5) == 0)
             (void)co_await txn.scan(tables.sorted, in_partition(1, 0), in_partition(1, 3));
-        else if (random.below(2) == 0)
-            co_await random_step(txn, tables.accounts, random);
+        else if (rng.below(2) == 0)
+            co_await random_step(txn, tables.accounts, rng);
         else
-            co_await random_step(txn, tables.sorted, random);
+            co_await random_step(txn, tables.sorted, rng);
     }
-    co_return random.below(4) != 0;
+    co_return rng.below(4) != 0;
 }
 
 // Runs @coroutines of one session, each with @rounds transactions.
@@ -148,11 +146,11 @@ inline void run_random(dtx::Session &session, const Tables &tables, uint64_t see
 {
     std::vector<dtx::Task<void>> tasks;
     auto worker = [&](uint64_t own) -> dtx::Task<void> {
-        dtx::SplitMix64 random(own);
+        dtx::SplitMix64 rng(own);
 
         for (int i = 0; i < rounds; i++)
             (void)co_await session.transact(
-                [&](dtx::Txn &txn) -> dtx::Task<bool> { return random_body(txn, tables, random); });
+                [&](dtx::Txn &txn) -> dtx::Task<bool> { return random_body(txn, tables, rng); });
     };
 
     for (int c = 0; c < coroutines; c++)

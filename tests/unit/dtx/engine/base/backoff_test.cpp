@@ -12,14 +12,14 @@ namespace
 // next epoch, at which the session adapts.
 void pass(Backoff &backoff, uint64_t *now, uint32_t in_vain, uint32_t tries = 20)
 {
-    dtx::SplitMix64 random(1);
+    dtx::SplitMix64 rng(1);
 
     for (uint32_t i = in_vain; i < tries; i++)
         backoff.done(*now);
     for (uint32_t i = 1; i < in_vain; i++)
-        (void)backoff.wait_ns(i, *now, random);
+        (void)backoff.wait_ns(i, *now, rng);
     *now += Backoff::kEpochNs;
-    (void)backoff.wait_ns(1, *now, random);
+    (void)backoff.wait_ns(1, *now, rng);
 }
 
 } // namespace
@@ -27,16 +27,16 @@ void pass(Backoff &backoff, uint64_t *now, uint32_t in_vain, uint32_t tries = 20
 TEST_CASE("dtx: back-off starts small, and its limit follows the conflicts", "[unit]")
 {
     Backoff backoff(true, false);
-    dtx::SplitMix64 random(1);
+    dtx::SplitMix64 rng(1);
     uint64_t now = Backoff::kEpochNs;
 
-    CHECK(backoff.wait_ns(1, now, random) < 2 * Backoff::kFirstNs);
+    CHECK(backoff.wait_ns(1, now, rng) < 2 * Backoff::kFirstNs);
     for (int epoch = 0; epoch < 30; epoch++)
         pass(backoff, &now, 20);
     CHECK(backoff.limit_ns() == Backoff::kLastNs);
     CHECK(backoff.depth() == Backoff::kDepthMost);
-    CHECK(backoff.wait_ns(11, now, random) >= Backoff::kLastNs);
-    CHECK(backoff.wait_ns(1, now, random) < 2 * Backoff::kFirstNs);
+    CHECK(backoff.wait_ns(11, now, rng) >= Backoff::kLastNs);
+    CHECK(backoff.wait_ns(1, now, rng) < 2 * Backoff::kFirstNs);
     for (int epoch = 0; epoch < 30; epoch++)
         pass(backoff, &now, 1);
     CHECK(backoff.limit_ns() == Backoff::kFirstNs);
@@ -87,10 +87,10 @@ TEST_CASE("dtx: the number under way recovers without conflicts", "[unit]")
 TEST_CASE("dtx: without back-off waits are 0, and conflicts still reduce the depth", "[unit]")
 {
     Backoff backoff(false, true);
-    dtx::SplitMix64 random(1);
+    dtx::SplitMix64 rng(1);
     uint64_t now = Backoff::kEpochNs;
 
     pass(backoff, &now, 15);
-    CHECK(backoff.wait_ns(10, now, random) == 0);
+    CHECK(backoff.wait_ns(10, now, rng) == 0);
     CHECK(backoff.depth() == 32);
 }

@@ -87,11 +87,11 @@ TEST_CASE("dtx: a waiting coroutine continues when it is woken", "[unit]")
 
 TEST_CASE("dtx: random choices are uniform", "[unit]")
 {
-    dtx::SplitMix64 random(1);
+    dtx::SplitMix64 rng(1);
     unsigned heads = 0;
 
     for (int i = 0; i < 10000; i++)
-        heads += random.below(2) == 0;
+        heads += rng.below(2) == 0;
     CHECK(heads > 4700);
     CHECK(heads < 5300);
 }

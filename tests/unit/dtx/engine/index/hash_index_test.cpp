@@ -10,12 +10,12 @@ TEST_CASE("dtx: a hash table behaves like a map, with overflowing buckets too", 
 {
     Database db(1, {}, Tables(600));
     dtx::Session session(*db.cluster, 0);
-    dtx::SplitMix64 random(7);
+    dtx::SplitMix64 rng(7);
     std::map<uint64_t, int64_t> model;
 
     for (int i = 0; i < 6000; i++) {
-        uint64_t key = random.below(700);
-        bool add = random.below(3) != 0 && model.size() < 590;
+        uint64_t key = rng.below(700);
+        bool add = rng.below(3) != 0 && model.size() < 590;
 
         REQUIRE(now(session, [&](dtx::Txn &txn) -> dtx::Task<bool> {
                     auto found = co_await txn.read(db.tables.accounts, key);

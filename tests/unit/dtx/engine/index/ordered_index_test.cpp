@@ -85,13 +85,13 @@ TEST_CASE("dtx: an ordered table behaves like a map", "[unit]")
 {
     Database db(1, {}, Tables(3000));
     dtx::Session session(*db.cluster, 0);
-    dtx::SplitMix64 random(GENERATE(1u, 2u, 3u));
+    dtx::SplitMix64 rng(GENERATE(1u, 2u, 3u));
     std::map<uint64_t, int64_t> model;
     auto table = db.tables.sorted;
 
     for (int i = 0; i < 4000; i++) {
-        uint64_t key = random.below(2500);
-        bool add = random.below(8) < (i < 2500 ? 6u : 2u);
+        uint64_t key = rng.below(2500);
+        bool add = rng.below(8) < (i < 2500 ? 6u : 2u);
 
         REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
                     if (add)

@@ -205,10 +205,10 @@ TEST_CASE("dtx: the copies of a shard are equal", "[unit]")
 {
     Database db(3, replicated(3));
     Session session(*db.cluster, 0);
-    dtx::SplitMix64 random(5);
+    dtx::SplitMix64 rng(5);
 
     for (uint64_t i = 0; i < 500; i++)
-        put(db, session, in_partition(static_cast<uint32_t>(random.below(3)), i), int64_t(i));
+        put(db, session, in_partition(static_cast<uint32_t>(rng.below(3)), i), int64_t(i));
     for (uint32_t table = 0; table < db.cluster->layout().tables(); table++) {
         std::map<uint64_t, std::vector<unsigned char>> primary;
 
