@@ -53,7 +53,7 @@ class Host
 
         // Before the server starts, so that OpenSSL's handler of exit() runs after the server's
         // thread has ended: a thread that outlives it cannot free its error queue.
-        FUZZ_CHECK(OPENSSL_init_crypto(0, nullptr) == 1);
+        FUZZ_CHECK(OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CRYPTO_STRINGS, nullptr) == 1);
         opts.anonymous = true;
         opts.bytes = 256 << 10;
         opts.domain = 0;
