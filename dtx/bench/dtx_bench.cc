@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dtx_bench.cc: runs SmallBank, TPC-C, TATP or YCSB on servers that are there or on some of our
- * own, and checks afterwards that the rows are what the transactions must have left.
+ * dtx_bench.cc: runs SmallBank, TPC-C, TATP or YCSB on given servers, or on local ones that it
+ * starts, and checks afterwards that the rows are what the committed transactions must have left.
  *
- * Exit codes: 0 done and, if checked, right; 1 failed or wrong; 2 wrong usage.
+ * Exit codes: 0 done and, if checked, correct; 1 failed or a check failed; 2 wrong usage.
  * Tests: tests/tools/dtx_bench_test
  */
 #include "bench/history.h"
@@ -23,7 +23,7 @@ using namespace dtx;
 
 constexpr const char *kExamples =
     "Examples:\n"
-    "  dtx-bench smallbank                            ten seconds on three servers of our own\n"
+    "  dtx-bench smallbank                            ten seconds on three local servers\n"
     "  dtx-bench tpcc -t 2 -w 2 --json -              two warehouses, all numbers as JSON\n"
     "  dtx-bench tpcc --mix new-order --remote-lines 100 -w 4\n"
     "  dtx-bench tatp --url tcp://a:7430/pool --url tcp://b:7430/pool --load\n"
@@ -39,14 +39,14 @@ double seconds_since(std::chrono::steady_clock::time_point start)
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/* What the totals are before the run. */
+/* Creates and loads the database if asked to; returns its totals before the run. */
 Totals prepare(const bench::Options &options, Workload &workload, const Cluster &cluster)
 {
     if (!options.load) {
         cluster.verify();
         return options.check && options.alone ? workload.totals(cluster, 0) : Totals{};
     }
-    /* With a canary too, the run begins with the rows of the load. */
+    /* Load without the canary, so that the run begins with the rows that the checks expect. */
     dtx::Options complete = cluster.options();
 
     complete.canary = kCanaryNone;
@@ -120,7 +120,7 @@ int run_on(const bench::Options &options, Workload &workload, const Cluster &clu
     if (!options.trace.empty())
         tracer.emplace(options, cluster);
     if (!options.history.empty())
-        /* The load was made by transactions that are not in the file. */
+        /* Not "fresh": the file lacks the transactions that loaded the database. */
         history.emplace(options.history, history::Header{ options.workload, options.seed, false },
                         bench::History::Options{ options.coordinator, options.threads,
                                                  options.coroutines, !options.unbuffered });

@@ -12,8 +12,8 @@ namespace dtx::bench
 namespace
 {
 
-/* A body that gave up acted on its reads, which the session has validated: a transaction that
- * committed without a write. */
+/* Did the body abort by its own decision, after the session had validated its reads? The history
+ * has that as a committed transaction without writes, so that the checker checks the reads. */
 bool gave_up(const Attempt &attempt)
 {
     return attempt.status == Status::aborted && attempt.holds;
@@ -43,7 +43,7 @@ void ThreadRecorder::ended(const Attempt &attempt)
     writes_.clear();
     for (const Access *access : attempt.accesses) {
         uint64_t object = access->address.word;
-        /* An attempt that ended in a conflict may not have come to make versions. */
+        /* An attempt that a conflict ended may not have set the new version in the header. */
         uint64_t made =
             attempt.status == Status::aborted ? access->version + 1 : access->header().version;
 

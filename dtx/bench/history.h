@@ -17,8 +17,9 @@ namespace dtx::bench
 {
 
 /* Records the attempts of one thread. A session of a history runs one transaction after the other,
- * but a thread runs several at once: each of its coroutines one, and perhaps one more inside of it
- * that allocates slots. The history therefore has two sessions for each coroutine. */
+ * but a thread runs several at once: each of its coroutines runs one transaction, which may start a
+ * nested one to allocate slots. The history therefore has two sessions, lanes, for each coroutine.
+ */
 class ThreadRecorder : public Listener
 {
   public:
@@ -35,22 +36,22 @@ class ThreadRecorder : public Listener
 
   private:
     history::Recorder &recorder_;
-    uint32_t first_; /* session of the history */
+    uint32_t first_; /* first session of this thread in the history */
     uint32_t lanes_;
     std::vector<history::Access> reads_;
     std::vector<history::Access> writes_;
     std::unordered_set<uint64_t> written_;
 };
 
-/* The file of a run, and a listener for each of its threads. */
+/* The history file of a run, and a listener for each of its threads. */
 class History
 {
   public:
     struct Options {
-        uint32_t first = 0; /* coordinator of the first thread; lower ones are another process's */
+        uint32_t first = 0; /* coordinator number of the first thread */
         uint32_t threads = 1;
         uint32_t coroutines = 1;
-        bool buffered = true; /* no: an attempt is in the file once ended() has returned */
+        bool buffered = true; /* false: ended() writes the attempt before it returns */
     };
 
     /* Throws history::Failure. */
@@ -59,8 +60,8 @@ class History
     {
         return threads_[thread].get();
     }
-    /* Record the rows that were written, as every copy has them. All sessions have ended, and no
-     * other process uses the database. */
+    /* Record the version and writer of each written object, from every copy. All sessions have
+     * ended, and no other process uses the database. */
     void final_state(const Cluster &cluster);
     /* After all sessions have ended. Throws history::Failure. */
     void close()

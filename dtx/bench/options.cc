@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options.cc: the options of dtx-bench. Those of all workloads belong to the program and may stand
- * behind the name of a workload as well; a configuration file has them first, then a section for
- * it.
+ * options.cc: the options of dtx-bench. Options common to all workloads belong to the program and
+ * may also follow the name of a workload; a configuration file has them at its top, and the options
+ * of a workload in a section with the workload's name.
  */
 #include "bench/options.h"
 
@@ -25,7 +25,7 @@ namespace dtx::bench
 namespace
 {
 
-constexpr uint32_t kThreadsMax = 1024; /* of the model; else no more than coordinators */
+constexpr uint32_t kThreadsMax = 1024; /* on the device model; on servers, --coordinators */
 constexpr uint32_t kCoroutinesMax = 1024;
 
 /* A share in per cent, kept in ten-thousandths. */
@@ -64,20 +64,22 @@ CLI::Option *number(CLI::App &app, const std::string &name, Value &value, const 
 void add_servers(CLI::App &app, Options &options)
 {
     app.add_option("--url", options.urls,
-                   "A server for each URL; without, servers of our own; or sim:, the "
-                   "device model")
+                   "URL of a server, repeated for each (local servers are started); or sim:, "
+                   "the device model")
         ->type_name("URL");
-    number(app, "--servers", options.servers, "Servers of our own (3)", 1, 64);
-    app.add_option("--link", options.link, "How they are reached (direct)")
+    number(app, "--servers", options.servers, "Number of local servers to start (3)", 1, 64);
+    app.add_option("--link", options.link, "How clients reach the local servers (direct)")
         ->check(CLI::IsMember({ "direct", "ring", "unix", "tcp" }));
-    app.add_option("--domain", options.domain, "Persistence domain that they declare (adr)")
+    app.add_option("--domain", options.domain,
+                   "Persistence domain that the local servers declare (adr)")
         ->check(CLI::IsMember({ "adr", "eadr" }));
-    app.add_flag("--load", options.load, "Make and load the database first; ours always is");
-    app.add_flag("--keep", options.keep, "Leave the pools of our own servers where they are");
+    app.add_flag("--load", options.load,
+                 "Create and load the database first, as on local servers in any case");
+    app.add_flag("--keep", options.keep, "Keep the pools of the local servers and print where");
     cli::secret_option(&app);
 }
 
-/* Words that @parse takes. */
+/* Accepts the words that @parse accepts. */
 template <class Parse> CLI::Validator parsed_by(Parse parse)
 {
     return CLI::Validator(
@@ -96,50 +98,54 @@ void add_database(CLI::App &app, Options &options)
 {
     number(app, "--replicas", options.replicas, "Copies of a row and of a log record (2)", 1, 64);
     cli::offer(app.add_option("--phases", options.phases,
-                              "fewest, one-sided, call, hybrid, or the phases that are by call: "
-                              "lock,commit (fewest)"),
+                              "fewest, one-sided, call, hybrid, or the phases that call the "
+                              "server CPU: lock,commit (fewest)"),
                Phases::words(), cli::Value::kList)
         ->check(parsed_by(Phases::parse));
     cli::offer(app.add_option("--techniques", options.techniques,
-                              "all, none, the ones that are on: throttle,backoff,depth,guesses, or "
-                              "off: -depth (all)"),
+                              "all, none, those to switch on: throttle,backoff,depth,guesses, or "
+                              "those to switch off: -depth (all)"),
                Techniques::words(), cli::Value::kList)
         ->check(parsed_by(Techniques::parse));
     app.add_option_function<std::string>(
            "--durability", [&options](const std::string &word) { options.durable = word == "on"; },
-           "on, or off: no redo log and nothing flushed (on)")
+           "on, or off: write no redo log and flush nothing (on)")
         ->check(CLI::IsMember({ "on", "off" }));
     number(app, "--coordinators", options.coordinators,
-           "Sessions that the database allows, " + std::to_string(kCoordinatorsMax) +
-               " at most (64)",
+           "Sessions that the database has logs for, at most " + std::to_string(kCoordinatorsMax) +
+               " (64)",
            1, kCoordinatorsMax);
-    cli::size_option(&app, "--log-size", options.log_bytes, "Of a session's log on a server (8M)");
+    cli::size_option(&app, "--log-size", options.log_bytes,
+                     "Size of a session's log on a server (8M)");
     cli::hints_option(app.add_option("--hints", options.hints,
-                                     "Hints of the library, as rpm-explain has them (all)"));
+                                     "Hints that the library applies, as in rpm-explain (all)"));
     app.add_option("--load-seed", options.load_seed, "Seed of the load (1)");
-    /* For tests of checks: a rule that is left out. */
+    /* A rule that the engine violates, so that tests see whether the checks detect it. */
     app.add_option("--canary", options.canary)
         ->transform(CLI::CheckedTransformer(kCanaryNames))
         ->group("");
-    /* And of 256 steps, how many let another coroutine go first: more is half done at any time. */
+    /* For tests: in how many of 256 steps another coroutine runs first, so that more transactions
+     * are unfinished at any time. */
     number(app, "--interleave", options.interleave, "", 0, 255)->group("");
 }
 
 void add_run(CLI::App &app, Options &options)
 {
-    number(app, "--threads,-t", options.threads, "Threads, a session each (2)", 1, kThreadsMax);
-    number(app, "--coroutines,-c", options.coroutines, "Coroutines of a thread (8)", 1,
+    number(app, "--threads,-t", options.threads, "Threads, each with a session (2)", 1,
+           kThreadsMax);
+    number(app, "--coroutines,-c", options.coroutines, "Coroutines of each thread (8)", 1,
            kCoroutinesMax);
-    number(app, "--seconds,-s", options.seconds, "How long (10)", 0.01, 1e6);
+    number(app, "--seconds,-s", options.seconds, "Duration of the run (10)", 0.01, 1e6);
     number(app, "--transactions,-n", options.transactions,
-           "How many, by all threads together, instead of how long", 1, 1e15);
+           "Number of transactions by all threads together, instead of a duration", 1, 1e15);
     number(app, "--interval", options.interval, "Seconds between samples (1)", 0.01, 1e6);
     app.add_option("--seed", options.seed, "Seed of the run (1)")->check(CLI::NonNegativeNumber);
     number(app, "--coordinator", options.coordinator,
-           "Of the first thread; other processes have others (0)", 0, kCoordinatorsMax - 1);
+           "Session number of the first thread; unique among processes (0)", 0,
+           kCoordinatorsMax - 1);
     app.add_flag(
         "--shared", [&options](int64_t) { options.alone = false; },
-        "Other processes use the database too: no check, no final state");
+        "Other processes use the database too: do not check it, record no final state");
     number(app, "--lease-ms", options.lease_us,
            "Take a lock from a connected session that holds it for longer (2000)", 1, 3600000)
         ->each([&options](const std::string &) { options.lease_us *= 1000; });
@@ -150,24 +156,24 @@ void add_run(CLI::App &app, Options &options)
 void add_output(CLI::App &app, Options &options)
 {
     app.add_option("--history", options.history,
-                   "Write what transactions saw and made, for dtx-check")
+                   "Write the reads and writes of each transaction, for dtx-check")
         ->type_name("FILE");
     app.add_option("--receipts", options.receipts,
-                   "Add to a file what users of TPC-C are told, as they are told, for dtx-check")
+                   "Append outcomes of TPC-C transactions as they are reported, for dtx-check")
         ->type_name("FILE");
     app.add_flag("--unbuffered", options.unbuffered,
-                 "Each line of the history at once: for a run that is killed");
+                 "Write each line of the history at once, for a run that will be killed");
     app.add_option("--trace", options.trace,
                    "Write which remote objects attempts access, for dtx-model; with -t 1 -c 1")
         ->type_name("FILE");
-    app.add_option("--json", options.json, "Write everything measured; - is standard output")
+    app.add_option("--json", options.json, "Write all measurements; - is standard output")
         ->type_name("FILE");
     app.add_option("--csv", options.csv,
-                   "Append a row, the first ten columns those of SMART; - is standard output")
+                   "Append a row whose first ten columns are SMART's; - is standard output")
         ->type_name("FILE");
     app.add_option("--prefix", options.prefix, "First column of that row (dtx)");
     app.set_config("--config", "", "Read options from a file")->type_name("FILE");
-    app.allow_config_extras(false); /* a misspelt key must not pass for one that was left out */
+    app.allow_config_extras(false); /* a misspelt key must be an error */
 }
 
 void add_smallbank(CLI::App &app, Options &options)
@@ -177,13 +183,13 @@ void add_smallbank(CLI::App &app, Options &options)
 
     sub->fallthrough();
     number(*sub, "--accounts", parameters.accounts, "Customers (100000)", 2, 1 << 30);
-    number(*sub, "--hot", parameters.hot, "Of them in the hot set (4000)", 2, 1 << 30);
-    number(*sub, "--hot-percent", parameters.hot_percent, "Of the accesses that go there (90)", 0,
+    number(*sub, "--hot", parameters.hot, "Customers in the hot set (4000)", 2, 1 << 30);
+    number(*sub, "--hot-percent", parameters.hot_percent, "Accesses that go to the hot set (90)", 0,
            100);
     sub->add_flag("--low-balances", parameters.low_balances,
                   "Balances of 0 to 50 instead of 10,000 to 50,000");
     sub->add_flag("--send-payment,!--no-send-payment", parameters.send_payment,
-                  "With the sixth program (on)");
+                  "Run the sixth program, SendPayment (on)");
 }
 
 void add_tpcc(CLI::App &app, Options &options)
@@ -202,17 +208,17 @@ void add_tpcc(CLI::App &app, Options &options)
     percent_option(sub, "--remote-payments", parameters.remote_payments,
                    "Payments of another warehouse's customers (15)");
     percent_option(sub, "--rollbacks", parameters.rollbacks,
-                   "New orders of an item that is not there (1)");
+                   "New orders of an item that does not exist (1)");
     sub->add_option_function<std::string>(
            "--mix",
            [&parameters](const std::string &word) {
                parameters.percentages = word == "percent";
                parameters.new_order_only = word == "new-order";
            },
-           "deck: shuffled cards, 10 10 1 1 1; percent: 45 43 4 4 4; new-order alone (deck)")
+           "deck: shuffled cards, 10 10 1 1 1; percent: 45 43 4 4 4; new-order: no others (deck)")
         ->check(CLI::IsMember({ "deck", "percent", "new-order" }));
-    number(*sub, "--room", parameters.room, "Orders of a warehouse there is room for (100000)", 1,
-           100000000);
+    number(*sub, "--room", parameters.room,
+           "New orders of a warehouse that memory is allocated for (100000)", 1, 100000000);
 }
 
 void add_tatp(CLI::App &app, Options &options)
@@ -222,11 +228,12 @@ void add_tatp(CLI::App &app, Options &options)
 
     sub->fallthrough();
     number(*sub, "--subscribers", parameters.subscribers, "Subscribers (100000)", 1, 1 << 30);
-    sub->add_flag("--uniform", parameters.uniform, "Draw them evenly: not comparable");
+    sub->add_flag("--uniform", parameters.uniform,
+                  "Draw subscribers uniformly, against the specification");
     sub->add_option_function<std::string>(
            "--update-rule",
            [&parameters](const std::string &word) { parameters.abort_rule = word == "abort"; },
-           "An update without its facility: commit the rest, as the reference, or abort (commit)")
+           "If an update finds no special facility: commit the rest, or abort (commit)")
         ->check(CLI::IsMember({ "commit", "abort" }));
 }
 
@@ -276,22 +283,23 @@ void add_options(CLI::App &app, Options &options)
     add_ycsb(app, options);
 }
 
-/* On the model there is nothing to load, keep, check, record or count. */
+/* The device model carries out a trace, so these options would have no effect. */
 static void refuse_beside_sim(const Options &options)
 {
     if (options.urls.size() != 1)
-        throw CLI::ValidationError("--url", "sim: is the only one; --servers says how many");
+        throw CLI::ValidationError("--url",
+                                   "sim: excludes other URLs; --servers sets how many it models");
     if (options.load || options.keep)
         throw CLI::ValidationError("--url", "sim: excludes --load and --keep");
     if (!options.history.empty() || !options.receipts.empty())
         throw CLI::ValidationError("--url", "sim: excludes --history and --receipts");
     if (!options.json.empty() || !options.csv.empty())
-        throw CLI::ValidationError("--url", "sim: is for people; dtx-model writes --csv");
+        throw CLI::ValidationError("--url", "sim: excludes --json and --csv; use dtx-model --csv");
     if (options.techniques != "all")
-        throw CLI::ValidationError("--url", "sim: knows no conflicts, so it has no --techniques");
+        throw CLI::ValidationError("--url", "sim: excludes --techniques: it models no conflicts");
 }
 
-/* Each thread has a coordinator's number of its own, one after the other. */
+/* The threads take consecutive coordinator numbers, from options.coordinator on. */
 static void expect_coordinators(const Options &options)
 {
     uint32_t needed = options.coordinator + options.threads;
@@ -307,8 +315,8 @@ static void expect_coordinators(const Options &options)
             options.threads > options.coordinators ? "--threads" : "--coordinator", text);
 }
 
-/* Is there a place for what is written in the end? Files are not opened for that: one may be a
- * pipe, whose reader would take it for the end. */
+/* Throws Error if the file cannot be written at the end of the run. It does not open the file: that
+ * may be a pipe, whose reader would see the end when it is closed. */
 static void expect_place(const std::string &path)
 {
     std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -347,18 +355,18 @@ std::unique_ptr<Sim> settle(Options &options)
 
     expect_coordinators(options);
     if (!options.receipts.empty() && options.workload != "tpcc")
-        throw CLI::ValidationError("--receipts", "only tpcc gives any");
+        throw CLI::ValidationError("--receipts", "only the workload tpcc writes receipts");
     if (options.replicas > servers)
         throw CLI::ValidationError("--replicas",
                                    std::to_string(options.replicas) +
                                        " copies need as many servers; here, at most " +
                                        std::to_string(servers));
     if (!options.trace.empty() && (options.threads != 1 || options.coroutines != 1))
-        throw CLI::ValidationError("--trace", "is of one thread of one coroutine (-t 1 -c 1)");
+        throw CLI::ValidationError("--trace", "needs one thread of one coroutine (-t 1 -c 1)");
     if (!options.trace.empty() && !options.history.empty())
         throw CLI::ValidationError("--trace", "excludes --history");
     if (!options.own_servers() && options.keep)
-        throw CLI::ValidationError("--keep", "is for servers of our own");
+        throw CLI::ValidationError("--keep", "is for local servers only, without --url");
     if (!options.warehouses_given)
         options.tpcc.warehouses = options.threads;
     options.load = options.load || options.own_servers();

@@ -29,10 +29,10 @@ namespace dtx::bench
 
 struct Options {
     std::string workload;
-    std::vector<std::string> urls; /* empty: servers of our own */
-    uint32_t servers = 3;          /* of our own */
-    std::string link = "direct";   /* how they are reached: direct, ring, unix, tcp */
-    std::string domain = "adr";    /* that they declare */
+    std::vector<std::string> urls; /* empty: start local servers */
+    uint32_t servers = 3;          /* local ones to start */
+    std::string link = "direct";   /* to local servers: direct, ring, unix, tcp */
+    std::string domain = "adr";    /* persistence domain that local servers declare */
     uint32_t threads = 2;
     uint32_t coroutines = 8;
     double seconds = 10;
@@ -51,12 +51,12 @@ struct Options {
     bool keep = false;
     bool check = true;
     bool alone = true;        /* no other process uses the database */
-    uint32_t coordinator = 0; /* of the first thread */
+    uint32_t coordinator = 0; /* number of the first thread's session */
     uint64_t lease_us = 0;    /* 0: the engine's default */
     uint32_t canary = 0;
     uint32_t interleave = 0;
     std::string history;
-    bool unbuffered = false; /* the history */
+    bool unbuffered = false; /* write each line of the history at once */
     std::string receipts;
     std::string trace;
     std::string json;
@@ -83,11 +83,11 @@ struct Options {
 /* All options of the program; filled in when the app parses. */
 void add_options(CLI::App &app, Options &options);
 
-/* What no single option can tell, and what follows from others; a model instead of servers, if that
- * was asked for. Throws CLI::ParseError or Error. */
+/* Checks options that depend on each other and sets the defaults that follow from others. Returns
+ * the device model if the URL is sim:, else null. Throws CLI::ParseError or Error. */
 std::unique_ptr<Sim> settle(Options &options);
 
-/* Look whether files can be written before anything runs. Throws Error. */
+/* Before anything runs: throws Error if an output file cannot be written. */
 void expect_places(const Options &options);
 
 std::unique_ptr<Workload> make_workload(const Options &options);

@@ -49,7 +49,7 @@ std::string fixed(double value)
     return text;
 }
 
-/* Those of SMART's programs for its hash table and its B+tree. */
+/* Columns of SMART's programs for its hash table and its B+tree. */
 std::vector<Column> smart_index_columns(const Report &report)
 {
     const Options &options = report.options;
@@ -69,7 +69,7 @@ std::vector<Column> smart_index_columns(const Report &report)
     };
 }
 
-/* Those of its program for transactions. */
+/* Columns of SMART's program for transactions. */
 std::vector<Column> smart_columns(const Report &report)
 {
     const RunResult &result = report.result;
@@ -145,7 +145,7 @@ std::vector<Column> columns_of(const Report &report)
     return all;
 }
 
-/* A field of CSV: quoted where it has to be. */
+/* A field of CSV, quoted if it needs quotes. */
 std::string field(const std::string &text)
 {
     std::string quoted = "\"";
@@ -196,7 +196,7 @@ Json latency_json(const rpm_hist &hist)
     return json;
 }
 
-/* Of all that was tried, and for each attempt. */
+/* Network counters: of the run, and for each attempt. */
 Json network_json(const Counters &counters, uint64_t attempts)
 {
     Json json;
@@ -281,7 +281,7 @@ void print_report(const Report &report)
            millions(all.committed, result.seconds) * 1e6, report.options.threads,
            report.options.coroutines, report.options.shards(), report.options.replicas,
            report.options.durable ? "on" : "off", result.seconds);
-    printf("latency of all, retries included: p50 %s, p99 %s, p99.9 %s, max %s\n",
+    printf("latency of all transactions, retries included: p50 %s, p99 %s, p99.9 %s, max %s\n",
            cli::ns_text(rpm_hist_percentile(&result.latency, 500)).c_str(),
            cli::ns_text(rpm_hist_percentile(&result.latency, 990)).c_str(),
            cli::ns_text(rpm_hist_percentile(&result.latency, 999)).c_str(),
@@ -305,7 +305,7 @@ void print_report(const Report &report)
                : report.options.workload == "ycsb" ? "; --room says how many inserts fit"
                                                    : "");
     if (report.verified.done && report.verified.wrong.empty())
-        printf("checked: rows and sums are right on all copies\n");
+        printf("checked: rows and sums are correct on all copies\n");
     fflush(stdout);
 }
 

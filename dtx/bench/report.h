@@ -3,10 +3,10 @@
  * report.h: the results of a run, for people, as JSON and as a row of CSV.
  *
  * The first ten columns are those of SMART's transaction programs, in their order and units,
- * without a line of names, so that scripts made for those read them: prefix, threads, coroutines,
- * attempted and committed million transactions a second, median and 99th percentile of latency in
- * us, share of attempts that did not commit, remote operations for each attempt, million remote
- * operations a second.
+ * without a line of names, so that scripts written for those programs read them: prefix, threads,
+ * coroutines, attempted and committed million transactions a second, median and 99th percentile of
+ * latency in us, share of attempts that did not commit, remote operations for each attempt, million
+ * remote operations a second.
  */
 #ifndef DTX_BENCH_REPORT_H
 #define DTX_BENCH_REPORT_H
@@ -43,7 +43,7 @@ void append_csv(const Report &report);
 /* Names of the columns. */
 std::string csv_columns(const std::string &workload);
 
-/* One line of a run that goes on, over the line before. */
+/* Print the latest sample of a running run, over the line before. */
 void print_progress(const Sample &now, const Sample &before);
 
 } // namespace dtx::bench

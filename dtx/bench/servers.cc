@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * servers.cc: a server is a child with two threads. It ends with its parent, whatever ends that.
+ * servers.cc: each server is a child process with two threads. The kernel ends it when its parent
+ * ends, also if the parent is killed.
  */
 #include "bench/servers.h"
 
@@ -22,9 +23,9 @@ namespace
 constexpr const char *kMemory = "/dev/shm";
 constexpr uint64_t kPage = 4096;
 constexpr size_t kUrlBytes = 512;
-constexpr uint64_t kSlack = 8 << 20; /* of a pool: its directory, and what is rounded up */
+constexpr uint64_t kSlack = 8 << 20; /* bytes of a pool for its directory and for rounding */
 
-rpm_server *lent; /* in a child: for its signal handler */
+rpm_server *lent; /* in a child: the server that its signal handler stops */
 
 struct Lending {
     std::string pool;
@@ -43,7 +44,8 @@ struct Lending {
     int err = 0;
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    /* timeout(1) and a terminal signal the whole group: the server must end after its parent. */
+    /* timeout(1) and a terminal send signals to the whole process group, but the server must not
+     * end before its parent: give it a group of its own. */
     (void)setpgid(0, 0);
     opts.pool = lending.pool.c_str();
     opts.listen = lending.listen.c_str();
@@ -122,7 +124,7 @@ void check_room(uint64_t need)
         throw cli::Failure("the pools need " + cli::size_text(static_cast<double>(need)) +
                            ", and " + kMemory + " has " +
                            cli::size_text(static_cast<double>(free)) +
-                           " free: fewer rows, less room, fewer replicas");
+                           " free: use fewer rows, less --room or fewer --replicas");
 }
 
 uint64_t whole_pages(uint64_t bytes)

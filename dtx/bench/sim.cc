@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim.cc: a trace, and then the model, without conflicts as always there.
+ * sim.cc: make a trace on local servers, then let the device model carry it out. Transactions do
+ * not conflict there.
  */
 #include "bench/sim.h"
 
@@ -41,7 +42,7 @@ bool is_sim(const std::string &url)
     return url.rfind(kScheme, 0) == 0;
 }
 
-/* sim:preset=P,seed=N, as everywhere. */
+/* Sets preset and seed from "sim:preset=P,seed=N". */
 void Sim::take_url(const std::string &url)
 {
     std::istringstream words(url.substr(strlen(kScheme)));
@@ -62,7 +63,8 @@ void Sim::take_url(const std::string &url)
     }
 }
 
-/* @text: a set, or all: then how it comes about, one hint after another. */
+/* Adds the points to model: without hints and with the set @text; for "all", from none on with one
+ * more hint at each. */
 void Sim::add_hints(const std::string &text)
 {
     model::Point point = points_.back();
@@ -90,7 +92,7 @@ Sim::Sim(Options &options)
         throw Error(0, "a modelled thread has at most " + std::to_string(kCoroutinesMax) +
                            " coroutines");
     if (options.phases == "fewest")
-        options.phases = "one-sided"; /* the model's own word for what is not asked for */
+        options.phases = "one-sided"; /* the model's default: it has no "fewest" */
     (void)model::parse_phases(options.phases);
     (void)model::open_model(common_.preset);
     points_.push_back(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim.h: --url sim: what the transactions cost on a modelled platform. Some are run on servers of
- * our own and traced, and the device model carries out what they did.
+ * sim.h: --url sim: what the transactions of a workload cost on a modelled platform. dtx-bench runs
+ * some on local servers, traces their accesses, and the device model carries these out.
  *
  * Tests: tests/tools/dtx_model_test
  */
@@ -29,7 +29,7 @@ class Sim
     Sim(const Sim &) = delete;
     Sim &operator=(const Sim &) = delete;
 
-    /* The trace is there: prints a line for each set of hints. */
+    /* After the run has written the trace: prints a line for each set of hints. */
     void carry_out() const;
 
   private:
@@ -39,7 +39,7 @@ class Sim
     model::Common common_;
     std::vector<model::Point> points_;
     std::string trace_;
-    bool ours_ = false; /* the trace file was made here: remove it */
+    bool ours_ = false; /* the trace is a temporary file of this object, which removes it */
 };
 
 } // namespace dtx::bench

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace.cc: attempts as lines of JSON, see model/trace.h.
+ * trace.cc: write attempts as lines of JSON, see model/trace.h.
  */
 #include "bench/trace.h"
 
@@ -77,8 +77,9 @@ std::string Tracer::line_of(const Attempt &attempt)
     }.dump();
 }
 
-/* A session that ends returns slots in transactions that are not part of the run: the trace ends
- * there. */
+/* A transaction that takes slots precedes the one that it takes them for, so its line waits for
+ * that one. A closing session returns its slots by transactions that no other follows: these lines
+ * are never written. */
 void Tracer::ended(const Attempt &attempt)
 {
     held_.push_back(line_of(attempt));

@@ -18,7 +18,7 @@ namespace dtx::bench
 
 struct Options;
 
-/* Of one thread with one coroutine, so that transactions do not conflict. */
+/* Traces a run of one thread with one coroutine, in which transactions do not conflict. */
 class Tracer : public Listener
 {
   public:
@@ -42,8 +42,8 @@ class Tracer : public Listener
     FILE *file_;
     uint64_t attempts_ = 0;
     std::vector<Access *> writes_;
-    std::unordered_map<uint64_t, uint64_t> numbers_; /* of objects, by address */
-    std::vector<std::string> held_; /* slots handed out for what has yet to end, or given back */
+    std::unordered_map<uint64_t, uint64_t> numbers_; /* number of each object, by its address */
+    std::vector<std::string> held_; /* lines that wait for a later transaction, see ended() */
 };
 
 } // namespace dtx::bench
