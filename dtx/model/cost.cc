@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cost.cc: scripts of all attempts, carried out by the model.
+ * cost.cc: turn all attempts of a trace into scripts and let the device model carry them out.
  *
  * Tests: tests/tools/dtx_model_test
  */
@@ -17,7 +17,7 @@ namespace dtx::model
 namespace
 {
 
-/* The published order, in which H2 is absent. */
+/* The order in which the hints were published, without H2. */
 constexpr const char *kCumulative[][2] = {
     { "none", "none" },
     { "+H1", "H1" },
@@ -48,17 +48,20 @@ double us(uint64_t ps)
     return static_cast<double>(ps) * 1e-6;
 }
 
-constexpr uint32_t kBackoffGrows = 1024; /* times: SMART's longest rest over its first */
+constexpr uint32_t kBackoffGrows = 1024; /* largest backoff over the first one, as in SMART */
 
-/* All attempts of the trace, with their servers turned in each way; once, where objects stay in
- * their places to be met with. */
-std::vector<Script> scripts_of(const Trace &trace, const Setting &setting, const Carried &carried)
+/* Scripts of all attempts of the trace: one for each rotation of the servers, so that the load is
+ * even. With conflicts one alone, as the same object must stay on its server for transactions to
+ * conflict. */
+std::vector<Script> scripts_of(const Trace &trace, const Setting &setting,
+                               const HintEffects &effects)
 {
     std::vector<Script> scripts;
 
     for (const Attempt &attempt : trace.attempts)
-        for (uint32_t turn = 0; turn < (setting.conflicts ? 1 : trace.servers); turn++) {
-            Script script = script_of(attempt, trace, setting, carried, turn);
+        for (uint32_t rotation = 0; rotation < (setting.conflicts ? 1 : trace.servers);
+             rotation++) {
+            Script script = script_of(attempt, trace, setting, effects, rotation);
 
             if (!script.empty())
                 scripts.push_back(std::move(script));
@@ -117,8 +120,8 @@ rpm_cost cost_of(const rpm_model *model, const Common &common, const Point &poin
     Setting setting{ point.hints, parse_phases(point.phases), point.durable, common.conflicts };
 
     rpm_model_facts(model, &facts);
-    Carried carried = carry(facts, setting);
-    std::vector<Script> scripts = scripts_of(*point.trace, setting, carried);
+    HintEffects effects = effects_of(facts, setting);
+    std::vector<Script> scripts = scripts_of(*point.trace, setting, effects);
     std::vector<rpm_script> refs;
     uint64_t under_way = uint64_t{ point.threads } * point.coroutines;
 
@@ -131,9 +134,9 @@ rpm_cost cost_of(const rpm_model *model, const Common &common, const Point &poin
     load.coroutines = point.coroutines;
     load.machines = std::min(common.machines, point.threads);
     load.cores = common.cores;
-    load.remote_socket = carried.far ? 1 : 0;
-    load.ddio = carried.ddio;
-    load.writers_max = carried.writers_max;
+    load.remote_socket = effects.other_socket ? 1 : 0;
+    load.ddio = effects.ddio;
+    load.writers_max = effects.writers_max;
     load.doorbells = point.doorbells;
     load.outstanding_max = point.outstanding;
     load.words = common.conflicts ? point.trace->objects : 0;
@@ -147,7 +150,8 @@ rpm_cost cost_of(const rpm_model *model, const Common &common, const Point &poin
     return cost;
 }
 
-/* Columns as dtx-bench has them; a transaction of the workload may be several of the database. */
+/* The columns of dtx-bench; a transaction of the workload may consist of several of the database.
+ */
 std::vector<Column> columns_of(const Common &common, const Point &point, const rpm_cost &cost)
 {
     const Trace &trace = *point.trace;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cost.h: what the transactions of a trace cost on a modelled platform, one combination of all that
- * can be chosen at a time.
+ * cost.h: what the transactions of a trace cost on a modelled platform, for one combination of
+ * parameters at a time.
  *
  * Tests: tests/tools/dtx_model_test
  */
@@ -23,23 +23,23 @@ struct Point {
     const Trace *trace;
     std::string hints_name;
     uint32_t hints;
-    std::string phases; /* as parse_phases() has them */
+    std::string phases; /* as parse_phases() takes them */
     bool durable;
     uint32_t threads;
     uint32_t coroutines;
-    double pause_us = 0;      /* that a coroutine rests after each transaction */
-    uint32_t doorbells = 0;   /* of a client machine, that its threads share; 0: one a thread */
-    uint32_t outstanding = 0; /* requests that a thread has under way; 0: any number */
-    double backoff_us = 0;    /* rest after an attempt that failed, see rpm_script_load; 0: none */
+    double pause_us = 0;      /* pause of a coroutine after each transaction */
+    uint32_t doorbells = 0;   /* shared by the threads of a client machine; 0: one a thread */
+    uint32_t outstanding = 0; /* most requests of a thread at a time; 0: no limit */
+    double backoff_us = 0;    /* after a failed attempt, see rpm_script_load; 0: none */
 };
 
 /* Parameters that all rows share. */
 struct Common {
-    std::string prefix = "model"; /* of a row */
+    std::string prefix = "model"; /* first column of a row */
     std::string preset = "hints";
-    uint32_t machines = 0;     /* of clients, each with a port of its own; 0: no limit */
-    uint32_t cores = 10;       /* of a server, that serve calls */
-    bool conflicts = false;    /* attempts fail at each other's locks and changes */
+    uint32_t machines = 0;     /* client machines, each with a NIC port; 0: no limit */
+    uint32_t cores = 10;       /* of a server, for calls */
+    bool conflicts = false;    /* attempts fail at locks and changes of others */
     uint64_t transactions = 0; /* to measure; 0: 5000, or 10 for each coroutine */
     uint64_t seed = 1;
 };
@@ -60,23 +60,24 @@ using Model = std::unique_ptr<rpm_model, ModelClose>;
 /* Throws std::runtime_error. */
 Model open_model(const std::string &preset);
 
-/* Sets of hints with their names, each with one hint more: the published order, in which H2 is
- * absent. */
+/* Sets of hints with their names, each with one hint more than the set before: in the order in
+ * which the hints were published, without H2. */
 std::vector<std::pair<std::string, uint32_t>> cumulative_hints();
 
-/* A set as rpm-explain has them. Throws std::runtime_error. */
+/* A set of hints, written as for rpm-explain. Throws std::runtime_error. */
 uint32_t parse_hints(const std::string &text);
 
-/* A text of the parameters that distinguish this row from others. */
+/* A text of the parameters that distinguish rows. */
 std::string label_of(const Point &point);
 
 /* Throws std::runtime_error. */
 rpm_cost cost_of(const rpm_model *model, const Common &common, const Point &point);
 
-/* Columns as dtx-bench has them; a transaction of the workload may be several of the database. */
+/* The columns of dtx-bench; a transaction of the workload may consist of several of the database.
+ */
 std::vector<Column> columns_of(const Common &common, const Point &point, const rpm_cost &cost);
 
-/* The most important of them, for people. */
+/* A line with the most important columns, as text. */
 std::string line_of(const std::vector<Column> &columns);
 
 } // namespace dtx::model

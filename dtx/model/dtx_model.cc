@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dtx_model.cc: what the transactions of a trace cost on a modelled platform: every combination of
- * the values that are given, a row of CSV for each.
+ * dtx_model.cc: prints what the transactions of a trace cost on a modelled platform: a row of CSV
+ * for each combination of the given values.
  *
  * Exit codes: 0 done; 1 failed; 2 wrong usage.
  * Tests: tests/tools/dtx_model_test
@@ -22,9 +22,9 @@ constexpr const char *kExamples =
     "  dtx-model bank.jsonl                                     one client thread\n"
     "  dtx-model bank.jsonl -t 1,8,24,48,96 --machines 1 --csv - as in SMART's figure 10\n"
     "  dtx-model bank.jsonl --hints none --hints H1 --hints all the hints\n"
-    "  dtx-model bank.jsonl --phases one-sided,call,hybrid      by the NIC or the CPU\n";
+    "  dtx-model bank.jsonl --phases one-sided,call,hybrid      by the NIC or the server CPU\n";
 
-constexpr uint32_t kRowMost = 4096; /* of --only */
+constexpr uint32_t kRowMost = 4096; /* bytes of a row, for --only */
 
 struct Options {
     std::vector<std::string> traces;
@@ -109,7 +109,7 @@ std::vector<Point> points_of(const Options &options, const std::vector<Trace> &t
     return points;
 }
 
-/* Of the traces that have the table; the others stay as they are. */
+/* Applies --only to the traces that have the table; the others stay unchanged. */
 void keep_only(const Options &options, std::vector<Trace> &traces)
 {
     const auto &[table, bytes] = options.only;
@@ -150,7 +150,7 @@ void add_options(CLI::App &app, Options &options)
 {
     auto words = [](const std::vector<std::string> &all) { return CLI::IsMember(all); };
 
-    app.add_option("TRACE", options.traces, "Written by dtx-bench --trace")
+    app.add_option("TRACE", options.traces, "A trace that dtx-bench --trace has written")
         ->required()
         ->type_name("FILE");
     app.add_option("--preset", options.common.preset,
@@ -159,11 +159,11 @@ void add_options(CLI::App &app, Options &options)
     app.add_option("--threads,-t", options.threads, "Client threads, one value or several (1)")
         ->delimiter(',')
         ->check(CLI::Range(1, 4096));
-    app.add_option("--coroutines,-c", options.coroutines, "Coroutines of a thread (8)")
+    app.add_option("--coroutines,-c", options.coroutines, "Coroutines of each thread (8)")
         ->delimiter(',')
         ->check(CLI::Range(1, 64));
     app.add_option("--pause", options.pauses_us,
-                   "Microseconds that a coroutine rests after each transaction (0)")
+                   "Microseconds that a coroutine pauses after each transaction (0)")
         ->delimiter(',')
         ->check(CLI::Range(0.0, 1e6));
     app.add_flag("--conflicts", options.common.conflicts,
@@ -181,15 +181,15 @@ void add_options(CLI::App &app, Options &options)
         ->delimiter(',')
         ->check(CLI::Range(0, 65536));
     cli::hints_option(
-        app.add_option("--hints", options.hints, "A set of hints, as rpm-explain has them (all)"))
+        app.add_option("--hints", options.hints, "A set of hints, as in rpm-explain (all)"))
         ->allow_extra_args(false);
-    app.add_flag("--cumulative", options.cumulative, "None, and then one after another");
+    app.add_flag("--cumulative", options.cumulative, "Model no hints, then one more at a time");
     app.add_option("--phases", options.phases,
                    "How phases are carried out: one-sided, call, hybrid (one-sided)")
         ->delimiter(',')
         ->check(words({ "one-sided", "call", "hybrid" }));
     app.add_option("--only", options.only,
-                   "Only rows of this table are on servers, of so many bytes (all, as they are)")
+                   "Model remote accesses to rows of this table only, of so many bytes (all)")
         ->type_name("TABLE BYTES")
         ->check([](const std::string &word) {
             bool number = word.find_first_not_of("0123456789") == std::string::npos;
@@ -198,18 +198,19 @@ void add_options(CLI::App &app, Options &options)
                        ? ""
                        : "a row has at most " + std::to_string(kRowMost) + " bytes";
         });
-    app.add_option("--durability", options.durability, "on, off (on)")
+    app.add_option("--durability", options.durability,
+                   "on, or off: write no redo log and flush nothing (on)")
         ->delimiter(',')
         ->check(words({ "on", "off" }));
     app.add_option("--machines", options.common.machines,
-                   "Client machines, each with a port of its own (0: no limit)")
+                   "Client machines, each with a NIC port (0: no limit)")
         ->check(CLI::Range(0, 4096));
     app.add_option("--cores", options.common.cores, "Cores of a server that serve calls (10)")
         ->check(CLI::Range(1, 64));
     app.add_option("--transactions,-n", options.common.transactions,
-                   "To measure for each row (5000, or 10 for each coroutine)")
+                   "Transactions to model for each row (5000, or 10 for each coroutine)")
         ->check(CLI::Range(uint64_t{ 1 }, uint64_t{ 1 } << 24));
-    app.add_option("--seed", options.common.seed, "Of every choice the model makes (1)")
+    app.add_option("--seed", options.common.seed, "Seed of all random choices of the model (1)")
         ->check(CLI::NonNegativeNumber);
     app.add_option("--csv", options.csv, "Write rows as CSV; - is standard output")
         ->type_name("FILE");
@@ -220,7 +221,8 @@ void add_options(CLI::App &app, Options &options)
 
 int main(int argc, char **argv)
 {
-    CLI::App app("What the transactions of a trace cost on a modelled platform", "dtx-model");
+    CLI::App app("Compute what the transactions of a trace cost on a modelled platform",
+                 "dtx-model");
     Options options;
 
     app.footer(kExamples);

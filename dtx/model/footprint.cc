@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * footprint.cc: the operations of an attempt, phase after phase.
+ * footprint.cc: turns the accesses of an attempt into operations, phase by phase.
  *
  * Tests: tests/unit/dtx/model/footprint_test.cpp
  */
@@ -19,15 +19,15 @@ namespace
 {
 
 constexpr uint32_t kHeaderBytes = 32; /* of an object, see FORMAT.md */
-constexpr uint32_t kFrameBytes = 24;  /* of a log's record */
+constexpr uint32_t kFrameBytes = 24;  /* header of a log record */
 constexpr uint32_t kWordBytes = 8;    /* a lock, a version */
-constexpr uint32_t kPhaseMost = 64;   /* operations, see librpm/script.h */
+constexpr uint32_t kPhaseMost = 64;   /* most operations of a phase, see librpm/script.h */
 constexpr uint32_t kLarge = 256;
-constexpr uint32_t kFewBytes = 128; /* copied faster without streams */
+constexpr uint32_t kFewBytes = 128; /* shorter copies are faster without non-temporal stores */
 
 rpm_plan plan_of(const rpm_facts &facts, uint32_t kind, uint32_t method, uint32_t hints)
 {
-    rpm_facts planned = facts; /* as the hints would have it */
+    rpm_facts planned = facts; /* the platform as the hints demand it */
     rpm_request request = rpm_request_init();
     rpm_plan plan = rpm_plan_init();
 
@@ -45,27 +45,28 @@ rpm_plan plan_of(const rpm_facts &facts, uint32_t kind, uint32_t method, uint32_
     return plan;
 }
 
-/* Puts operations into phases. */
-class Recorder
+/* Builds the script of one attempt from operations. */
+class ScriptBuilder
 {
   public:
-    Recorder(const Trace &trace, const Setting &setting, const Carried &carried, uint32_t turn)
-        : trace_(trace), setting_(setting), carried_(carried), turn_(turn)
+    ScriptBuilder(const Trace &trace, const Setting &setting, const HintEffects &effects,
+                  uint32_t rotation)
+        : trace_(trace), setting_(setting), effects_(effects), rotation_(rotation)
     {
     }
 
     uint32_t server(const Object &object, uint32_t copy) const
     {
-        return (object.shard + copy + turn_) % trace_.servers;
+        return (object.shard + copy + rotation_) % trace_.servers;
     }
 
     uint32_t row_bytes(const Object &object) const
     {
-        return carried_.pad > 1 ? object.slot : kHeaderBytes + object.payload;
+        return effects_.pad > 1 ? object.slot : kHeaderBytes + object.payload;
     }
 
-    /* Begins a phase: its operations wait for those before. */
-    void then()
+    /* Begins a phase: its operations wait for those of the phases before. */
+    void next_phase()
     {
         if (begun_) {
             flush();
@@ -74,54 +75,54 @@ class Recorder
         begun_ = false;
     }
 
-    /* Of an object's remote parts. */
+    /* Reads @bytes of an object at its primary. */
     void read(const Object &object, uint32_t bytes, uint32_t memory, bool call)
     {
         rpm_script_op &op = add(server(object, 0), RPM_LOAD_READ, bytes, call);
 
         op.memory = memory;
         if (object.seen || object.written)
-            name(op, object, RPM_ROLE_LOOK);
+            name_word(op, object, RPM_ROLE_LOOK);
     }
 
-    /* Of its lock: taken, or given back. */
+    /* Takes or frees the object's lock by compare-and-swap, as @role says. */
     void swap(const Object &object, uint32_t role, bool call)
     {
         rpm_script_op &op = add(server(object, 0), RPM_LOAD_CAS, kWordBytes, call);
 
-        op.memory = carried_.locks;
-        name(op, object, role);
+        op.memory = effects_.locks;
+        name_word(op, object, role);
     }
 
-    /* @last: of those of this phase to the server, so that it makes them durable. */
+    /* @last: the last write of this phase to @server, which makes all of them durable. */
     void write(uint32_t server, uint32_t bytes, bool last, bool call)
     {
         rpm_script_op &op = add(server, RPM_LOAD_WRITE, bytes, call);
 
-        op.pad_bytes = carried_.pad;
-        op.copy = carried_.streams && bytes > kFewBytes ? RPM_COPY_STREAM : RPM_COPY_CLWB;
+        op.pad_bytes = effects_.pad;
+        op.copy = effects_.streams && bytes > kFewBytes ? RPM_COPY_STREAM : RPM_COPY_CLWB;
         if (call || !last || !setting_.durable)
             return;
-        op.persist = carried_.chained ? RPM_PERSIST_CHAIN : RPM_PERSIST_WAIT;
-        op.flush_memory = carried_.chained ? RPM_LOAD_DRAM : RPM_LOAD_NVM;
+        op.persist = effects_.chained ? RPM_PERSIST_CHAIN : RPM_PERSIST_WAIT;
+        op.flush_memory = effects_.chained ? RPM_LOAD_DRAM : RPM_LOAD_NVM;
     }
 
     void append(uint32_t server, uint32_t bytes, bool call)
     {
         write(server, bytes, true, call);
         pending_.back().pattern = RPM_LOAD_SEQUENTIAL;
-        if (bytes > kLarge && carried_.large > carried_.pad)
-            pending_.back().pad_bytes = pending_.back().align_bytes = carried_.large;
+        if (bytes > kLarge && effects_.large > effects_.pad)
+            pending_.back().pad_bytes = pending_.back().align_bytes = effects_.large;
     }
 
     Script take()
     {
-        then();
+        next_phase();
         return std::move(ops_);
     }
 
   private:
-    void name(rpm_script_op &op, const Object &object, uint32_t role) const
+    void name_word(rpm_script_op &op, const Object &object, uint32_t role) const
     {
         if (!setting_.conflicts)
             return;
@@ -142,7 +143,8 @@ class Recorder
         return pending_.back();
     }
 
-    /* Calls to one server side by side, so that they are one message; not too many at a time. */
+    /* Ends a phase. Sorts the calls by server, as consecutive ones to a server become one message.
+     * Splits a phase that has too many operations. */
     void flush()
     {
         std::stable_sort(
@@ -159,72 +161,74 @@ class Recorder
 
     const Trace &trace_;
     const Setting &setting_;
-    const Carried &carried_;
-    uint32_t turn_;
+    const HintEffects &effects_;
+    uint32_t rotation_;
     uint32_t phase_ = 0;
     bool begun_ = false;
-    Script pending_; /* of this phase */
+    Script pending_; /* operations of the current phase */
     Script ops_;
 };
 
 using Objects = std::vector<const Object *>;
 
-/* @locks: where locks are, if that of what is seen is read before it. @takes: what was taken is. */
-void execute(Recorder &recorder, const Attempt &attempt, std::optional<uint32_t> locks, bool takes,
-             bool call)
+/* @locks: the memory that has the locks, if a row's lock is read in the same message before the
+ * row. @takes: locks that the traced run took by the message that reads the row are taken so. */
+void execute(ScriptBuilder &builder, const Attempt &attempt, std::optional<uint32_t> locks,
+             bool takes, bool call)
 {
     for (const Object &object : attempt.objects) {
         if (!object.read)
             continue;
-        recorder.then();
+        builder.next_phase();
         if (takes && object.taken)
-            recorder.swap(object, RPM_ROLE_TAKE, call);
+            builder.swap(object, RPM_ROLE_TAKE, call);
         else if (locks && object.seen)
-            recorder.read(object, kWordBytes, *locks, call);
-        recorder.read(object, recorder.row_bytes(object), RPM_LOAD_NVM, call);
+            builder.read(object, kWordBytes, *locks, call);
+        builder.read(object, builder.row_bytes(object), RPM_LOAD_NVM, call);
     }
 }
 
-void lock(Recorder &recorder, const Objects &writes, bool call)
+void lock(ScriptBuilder &builder, const Objects &writes, bool call)
 {
-    recorder.then();
+    builder.next_phase();
     for (const Object *object : writes)
-        recorder.swap(*object, RPM_ROLE_TAKE, call);
+        builder.swap(*object, RPM_ROLE_TAKE, call);
     if (!call)
-        recorder.then();
+        builder.next_phase();
     for (const Object *object : writes)
-        recorder.read(*object, kWordBytes, RPM_LOAD_NVM, call);
+        builder.read(*object, kWordBytes, RPM_LOAD_NVM, call);
 }
 
-void validate(Recorder &recorder, const Objects &looked, uint32_t locks, bool call)
+void validate(ScriptBuilder &builder, const Objects &validated, uint32_t locks, bool call)
 {
-    recorder.then();
-    for (const Object *object : looked)
-        recorder.read(*object, kWordBytes, locks, call);
+    builder.next_phase();
+    for (const Object *object : validated)
+        builder.read(*object, kWordBytes, locks, call);
     if (!call)
-        recorder.then();
-    for (const Object *object : looked)
-        recorder.read(*object, kWordBytes, RPM_LOAD_NVM, call);
+        builder.next_phase();
+    for (const Object *object : validated)
+        builder.read(*object, kWordBytes, RPM_LOAD_NVM, call);
 }
 
-/* A coordinator's log is on as many servers as there are copies, from one of its own on. */
-void log(Recorder &recorder, const Attempt &attempt, const Objects &writes, const Trace &trace,
+/* A coordinator's log has a copy on each of several consecutive servers; which is the first depends
+ * on the coordinator. */
+void log(ScriptBuilder &builder, const Attempt &attempt, const Objects &writes, const Trace &trace,
          bool call)
 {
     uint64_t bytes = attempt.log_bytes + kFrameBytes;
-    Object own{}; /* the first coordinator's, as in the trace */
+    Object own{}; /* on server 0 before rotation: the log of coordinator 0 */
 
     for (const Object *object : writes)
-        bytes -= object->slot - recorder.row_bytes(*object);
-    recorder.then();
+        bytes -= object->slot - builder.row_bytes(*object);
+    builder.next_phase();
     for (uint32_t copy = 0; copy < trace.replicas; copy++)
-        recorder.append(recorder.server(own, copy), static_cast<uint32_t>(bytes), call);
+        builder.append(builder.server(own, copy), static_cast<uint32_t>(bytes), call);
 }
 
-void install_copies(Recorder &recorder, const Objects &writes, uint32_t first, uint32_t end,
+void install_copies(ScriptBuilder &builder, const Objects &writes, uint32_t first, uint32_t end,
                     bool call)
 {
-    std::set<uint32_t> ended; /* servers whose last row of this phase is known */
+    std::set<uint32_t> ended; /* servers whose last row was found */
     struct Row {
         uint32_t server, bytes;
         bool last;
@@ -233,26 +237,26 @@ void install_copies(Recorder &recorder, const Objects &writes, uint32_t first, u
 
     for (uint32_t copy = first; copy < end; copy++)
         for (const Object *object : writes)
-            rows.push_back({ recorder.server(*object, copy), recorder.row_bytes(*object), false });
+            rows.push_back({ builder.server(*object, copy), builder.row_bytes(*object), false });
     for (size_t i = rows.size(); i-- > 0;)
         rows[i].last = ended.insert(rows[i].server).second;
     for (const Row &row : rows)
-        recorder.write(row.server, row.bytes, row.last, call);
+        builder.write(row.server, row.bytes, row.last, call);
 }
 
-void install(Recorder &recorder, const Objects &writes, uint32_t replicas, bool call)
+void install(ScriptBuilder &builder, const Objects &writes, uint32_t replicas, bool call)
 {
-    recorder.then();
+    builder.next_phase();
     if (!call) {
-        install_copies(recorder, writes, 0, replicas, false);
-        recorder.then();
+        install_copies(builder, writes, 0, replicas, false);
+        builder.next_phase();
     } else {
-        install_copies(recorder, writes, 1, replicas, true);
-        recorder.then();
-        install_copies(recorder, writes, 0, 1, true);
+        install_copies(builder, writes, 1, replicas, true);
+        builder.next_phase();
+        install_copies(builder, writes, 0, 1, true);
     }
     for (const Object *object : writes)
-        recorder.swap(*object, RPM_ROLE_GIVE, call);
+        builder.swap(*object, RPM_ROLE_GIVE, call);
 }
 
 } // namespace
@@ -268,31 +272,31 @@ Phases parse_phases(const std::string &text)
     throw std::runtime_error("phases are one-sided, call or hybrid, not " + text);
 }
 
-Carried carry(const rpm_facts &facts, const Setting &setting)
+HintEffects effects_of(const rpm_facts &facts, const Setting &setting)
 {
     rpm_plan nic = plan_of(facts, RPM_REQUEST_APPEND, RPM_METHOD_READ, setting.hints);
     rpm_plan core = plan_of(facts, RPM_REQUEST_APPEND, RPM_METHOD_COPY, setting.hints);
     rpm_plan atomic = plan_of(facts, RPM_REQUEST_ATOMIC, 0, setting.hints);
-    bool calls = setting.phases.log && setting.phases.commit; /* all that is written */
+    bool calls = setting.phases.log && setting.phases.commit; /* the server CPU writes everything */
     const rpm_plan &main = calls ? core : nic;
-    Carried carried{};
+    HintEffects effects{};
 
-    carried.far = main.same_node == 0;
-    carried.ddio = main.ddio;
-    carried.writers_max = core.spread != 0 ? core.writers_max : 0;
-    carried.pad = main.pad_bytes;
-    carried.large = main.large_bytes;
-    carried.chained = nic.chained != 0;
-    carried.streams = core.copy == RPM_COPY_STREAM;
-    carried.locks = atomic.atomic_dram != 0 ? RPM_LOAD_DRAM : RPM_LOAD_NVM;
-    return carried;
+    effects.other_socket = main.same_node == 0;
+    effects.ddio = main.ddio;
+    effects.writers_max = core.spread != 0 ? core.writers_max : 0;
+    effects.pad = main.pad_bytes;
+    effects.large = main.large_bytes;
+    effects.chained = nic.chained != 0;
+    effects.streams = core.copy == RPM_COPY_STREAM;
+    effects.locks = atomic.atomic_dram != 0 ? RPM_LOAD_DRAM : RPM_LOAD_NVM;
+    return effects;
 }
 
 Script script_of(const Attempt &attempt, const Trace &trace, const Setting &setting,
-                 const Carried &carried, uint32_t turn)
+                 const HintEffects &effects, uint32_t rotation)
 {
-    Recorder recorder(trace, setting, carried, turn);
-    Objects writes, looked, unlocked;
+    ScriptBuilder builder(trace, setting, effects, rotation);
+    Objects writes, validated, to_lock;
     bool takes = setting.phases.execute && setting.phases.lock;
     bool settles = setting.phases.execute && setting.phases.validate && attempt.is_lone_read();
 
@@ -300,22 +304,22 @@ Script script_of(const Attempt &attempt, const Trace &trace, const Setting &sett
         if (attempt.committed && object.written)
             writes.push_back(&object);
         else if (object.seen)
-            looked.push_back(&object);
+            validated.push_back(&object);
     }
-    execute(recorder, attempt, settles ? std::optional(carried.locks) : std::nullopt, takes,
+    execute(builder, attempt, settles ? std::optional(effects.locks) : std::nullopt, takes,
             setting.phases.execute);
-    std::copy_if(writes.begin(), writes.end(), std::back_inserter(unlocked),
+    std::copy_if(writes.begin(), writes.end(), std::back_inserter(to_lock),
                  [takes](const Object *object) { return !takes || !object->taken; });
-    if (!unlocked.empty())
-        lock(recorder, unlocked, setting.phases.lock);
-    if (!looked.empty() && !settles)
-        validate(recorder, looked, carried.locks, setting.phases.validate);
+    if (!to_lock.empty())
+        lock(builder, to_lock, setting.phases.lock);
+    if (!validated.empty() && !settles)
+        validate(builder, validated, effects.locks, setting.phases.validate);
     if (!writes.empty()) {
         if (setting.durable)
-            log(recorder, attempt, writes, trace, setting.phases.log);
-        install(recorder, writes, trace.replicas, setting.phases.commit);
+            log(builder, attempt, writes, trace, setting.phases.log);
+        install(builder, writes, trace.replicas, setting.phases.commit);
     }
-    return recorder.take();
+    return builder.take();
 }
 
 } // namespace dtx::model

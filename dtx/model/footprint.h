@@ -7,9 +7,10 @@
  * on all log servers; the rows on all copies; the locks. By call, a phase is one message to each
  * server; the primary stores a row and frees its lock by one message, after the other copies have
  * stored the row; a transaction that reads one row alone reads its lock in the same message, and
- * does not validate it; and what the traced run locked by the message that read it is locked so.
+ * does not validate it; and locks that the traced run took by the message that read the row are
+ * taken so.
  *
- * What hints make of it is asked of the library's planner, never decided here.
+ * The effects of hints come from the library's planner; nothing here decides about them.
  *
  * Tests: tests/unit/dtx/model/footprint_test.cpp
  */
@@ -23,7 +24,7 @@
 namespace dtx::model
 {
 
-/* Which phases ask the server CPU. */
+/* Which phases are carried out by calls to the server CPU. */
 struct Phases {
     bool execute = false;
     bool lock = false;
@@ -39,28 +40,29 @@ struct Setting {
     uint32_t hints = RPM_HINTS_ALL;
     Phases phases;
     bool durable = true;
-    bool conflicts = false; /* objects are words that attempts fail at; one-sided phases only */
+    bool conflicts = false; /* attempts fail at locked or changed objects; one-sided phases only */
 };
 
-/* What hints make of a platform and of what is done there. */
-struct Carried {
-    bool far;
-    uint32_t ddio; /* enum rpm_answer; 0: as it is */
+/* How hints change the platform, and the operations on it. */
+struct HintEffects {
+    bool other_socket; /* the memory is on another socket than the NIC */
+    uint32_t ddio;     /* enum rpm_answer; 0: as the preset says */
     uint32_t writers_max;
-    uint32_t pad;   /* rows and records: lengths are rounded up to this; 1: as they are */
-    uint32_t large; /* records over 256 bytes start at and fill this */
-    bool chained;   /* writes and what persists them in one round trip */
-    bool streams;   /* cores copy past their caches */
-    uint32_t locks; /* enum rpm_load_memory */
+    uint32_t pad;   /* lengths of rows and records are rounded up to this; 1: not rounded */
+    uint32_t large; /* records over 256 bytes start at multiples of this and are rounded up to it */
+    bool chained;   /* a write and its flush take one round trip */
+    bool streams;   /* cores write with non-temporal stores */
+    uint32_t locks; /* memory that has the locks, enum rpm_load_memory */
 };
 
-Carried carry(const rpm_facts &facts, const Setting &setting);
+HintEffects effects_of(const rpm_facts &facts, const Setting &setting);
 
 using Script = std::vector<rpm_script_op>;
 
-/* An attempt, all servers turned by @turn. Empty: it went nowhere. */
+/* The script of an attempt, with server s replaced by (s + @rotation) % servers. Empty if the
+ * attempt accessed no server. */
 Script script_of(const Attempt &attempt, const Trace &trace, const Setting &setting,
-                 const Carried &carried, uint32_t turn);
+                 const HintEffects &effects, uint32_t rotation);
 
 } // namespace dtx::model
 #endif

@@ -21,8 +21,8 @@ using Json = nlohmann::json;
 
 static constexpr uint32_t kServersMax = 64;
 static constexpr uint32_t kBytesMax = 65536;
-static constexpr uint32_t kObjectsMax = 1u << 24; /* words of a script load */
-static constexpr double kUnexplained = 0.03; /* what an index reads of itself to find its way */
+static constexpr uint32_t kObjectsMax = 1u << 24; /* maximum of words in a script load */
+static constexpr double kUnexplained = 0.03; /* share of inner index nodes, which traces lack */
 
 uint32_t Attempt::writes() const
 {
@@ -33,7 +33,7 @@ uint32_t Attempt::writes() const
     return count;
 }
 
-uint32_t Attempt::looked_at() const
+uint32_t Attempt::validated() const
 {
     uint32_t count = 0;
 
@@ -50,12 +50,13 @@ uint64_t Attempt::remote(uint32_t replicas, bool durable) const
 
     for (const Object &object : objects) {
         count += (object.read ? 1 : 0) + (object.settled ? 1 : 0);
-        count -= committed && object.taken ? 1 : 0; /* not validated: it was locked */
+        count -=
+            committed && object.taken ? 1 : 0; /* locked by its read: no separate lock operation */
         settled |= object.seen && object.settled;
     }
     if (!is_lone_read() || !settled)
-        count += 2 * looked_at(); /* the lock, then the version */
-    if (written != 0)             /* locked, read, logged, installed, unlocked */
+        count += 2 * validated(); /* the lock, then the version */
+    if (written != 0)             /* lock, version read, log, install, unlock */
         count += 3 * written + (durable ? replicas : 0) + replicas * written;
     return count;
 }
@@ -113,7 +114,8 @@ Object object_of(const Json &json, uint32_t servers, uint32_t tables)
     if (letters.find_first_not_of("rlswt") != std::string::npos)
         throw std::runtime_error("an object has letters other than r, l, s, w and t");
     if (object.taken && !(object.read && object.written))
-        throw std::runtime_error("an object that was taken and not read and written");
+        throw std::runtime_error(
+            "an object that was locked by its read (t) but not read and written (r, w)");
     return object;
 }
 
@@ -124,7 +126,7 @@ void take_head(const Json &json, Trace &trace)
                                  "dtx-bench --trace writes");
     trace.workload = json.at("workload").get<std::string>();
     if (const Json parameters = json.value("parameters", Json::object());
-        parameters.contains("core_workload")) /* each core workload counts as one of its own */
+        parameters.contains("core_workload")) /* name each core workload of YCSB */
         trace.workload += "-" + parameters.at("core_workload").get<std::string>() + "-" +
                           parameters.at("index").get<std::string>();
     trace.servers = number(json.at("servers"), 1, kServersMax);
@@ -132,7 +134,7 @@ void take_head(const Json &json, Trace &trace)
     trace.durable = json.at("durable").get<bool>();
     trace.tables = json.at("tables").get<std::vector<std::string>>();
     if (trace.tables.empty())
-        throw std::runtime_error("a trace without tables");
+        throw std::runtime_error("no tables, expected at least one");
 }
 
 void take_attempt(const Json &json, Trace &trace)

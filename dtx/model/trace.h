@@ -9,13 +9,19 @@
  *   {"committed":true,"log_bytes":416,"objects":[[0,88,128,"rsw",1,7],...]}
  *   {"what":"end","attempts":1000,"transactions":1000,"remote":35000}
  *
- * An object is [shard, bytes of its payload, bytes of its slot, letters, table, number]: r it was
- * read, s what was seen has to be so still at the commit, unless it is all that was seen and l, its
- * lock was found free in the message that read it, w it was written, t its lock was taken in the
- * message that read it; objects are numbered from 1 as the run meets with them. log_bytes are of
- * the redo record, remote counts the engine's operations on servers: attempts that explain less
- * than 97 % of it are refused. What is left are nodes above the leaves of an ordered index, which
- * are read for the way and not kept.
+ * An object is [shard, bytes of its payload, bytes of its slot, letters, table, number]. Objects
+ * are numbered from 1, in the order of their first access. The letters:
+ *
+ *   r  the attempt read it
+ *   s  the commit validates that it is unchanged
+ *   l  the message that read it found its lock free: if it is the only object with s, it is not
+ *      validated again
+ *   w  the attempt wrote it
+ *   t  the message that read it took its lock
+ *
+ * log_bytes is the length of the redo record, remote the engine's count of operations on servers. A
+ * trace whose attempts explain less than 97 % of that count is refused. The remainder are reads of
+ * inner nodes of an ordered index, which are neither validated nor traced.
  *
  * Tests: tests/unit/dtx/model/trace_test.cpp
  */
@@ -32,12 +38,12 @@ namespace dtx::model
 struct Object {
     uint32_t shard;
     uint32_t payload;
-    uint32_t slot; /* with header and padding */
+    uint32_t slot; /* bytes, with header and padding */
     bool read;
     bool seen;
     bool written;
     uint32_t table;
-    uint32_t number; /* the same for the same object */
+    uint32_t number; /* identifies the object */
     bool settled = false;
     bool taken = false;
 };
@@ -48,14 +54,14 @@ struct Attempt {
     std::vector<Object> objects;
 
     uint32_t writes() const;
-    /* Is one object all that has to be so still, and nothing written? */
+    /* Does the attempt validate a single object and write none? */
     bool is_lone_read() const
     {
-        return writes() == 0 && looked_at() == 1;
+        return writes() == 0 && validated() == 1;
     }
-    /* Only read, and validated at the end: an attempt that gives up writes nothing. */
-    uint32_t looked_at() const;
-    /* Operations on servers, as the engine counts them. */
+    /* Objects that were only read and are validated; an attempt that aborts writes none. */
+    uint32_t validated() const;
+    /* Number of operations on servers, as the engine counts them. */
     uint64_t remote(uint32_t replicas, bool durable) const;
 };
 
@@ -64,14 +70,14 @@ struct Trace {
     uint32_t servers = 1;
     uint32_t replicas = 1;
     bool durable = true;
-    uint64_t transactions = 0; /* as the workload counts them */
+    uint64_t transactions = 0; /* of the workload; one may be several attempts */
     uint64_t remote = 0;
-    uint32_t objects = 0;            /* the largest number of one */
+    uint32_t objects = 0;            /* the largest number of an object */
     std::vector<std::string> tables; /* names, by number */
     std::vector<Attempt> attempts;
 
-    /* As if a client had all it needs at hand but one table's rows: only these are on servers and
-     * in redo records, with payloads of @payload bytes. False: there is no such table. */
+    /* Keep the accesses to rows of @table only, and set their payload to @payload bytes: as if
+     * clients had all other data locally. Redo records shrink accordingly. False: no such table. */
     bool keep_only(const std::string &table, uint32_t payload);
 };
 

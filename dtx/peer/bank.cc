@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bank.cc: the programs of SmallBank, by as many threads as asked for, counted as dtx-bench counts.
+ * bank.cc: runs the programs of SmallBank by several threads and counts outcomes like dtx-bench.
  */
 #include "peer/bank.h"
 
@@ -26,10 +26,10 @@ using smallbank::Input;
 struct Counts {
     uint64_t committed = 0;
     uint64_t aborted = 0;
-    int64_t money = 0; /* that came in */
+    int64_t money = 0; /* cents that deposits brought in, less those paid out */
 };
 
-/* Each program reads and writes as its description says. False: it gave up. */
+/* Each program reads and writes as dtx/workload/smallbank/programs.h says. False: it aborted. */
 static bool carry_out(Ledger &ledger, const Input &input, int64_t &money)
 {
     constexpr Kind kSavings = Kind::savings;
@@ -122,7 +122,7 @@ static Counts work(Ledger &ledger, const Options &options, uint32_t thread,
     return counts;
 }
 
-/* All threads for the time asked for, and how long that was. */
+/* Runs all threads for the given time; returns the seconds that they ran. */
 static Counts run(Store &store, const Options &options, double *seconds)
 {
     std::atomic<bool> stop = false;
@@ -168,7 +168,9 @@ static std::unique_ptr<Store> make_store(const Options &options, const std::stri
     if (options.store == "sqlite")
         return make_sqlite(folder);
 #endif
-    throw cli::Failure(options.store + " was not here when this program was built");
+    throw cli::Failure(
+        options.store +
+        ": dtx-peer was built without this store; install its library and build again");
 }
 
 static int compare(const Options &options, const std::string &folder)
@@ -189,7 +191,7 @@ static int compare(const Options &options, const std::string &folder)
     after = total(*store->open(), options.parameters);
     if (after != before + counts.money)
         throw cli::Failure("the accounts have " + std::to_string(after - before) +
-                           " cents more, and should have " + std::to_string(counts.money));
+                           " cents more, expected " + std::to_string(counts.money));
     if (options.json)
         printf("%s\n", nlohmann::json({ { "store", options.store },
                                         { "threads", options.threads },

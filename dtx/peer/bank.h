@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bank.h: SmallBank on another embedded store.
+ * bank.h: SmallBank on an embedded store, for comparison with dtx.
  */
 #ifndef DTX_PEER_BANK_H
 #define DTX_PEER_BANK_H
@@ -22,8 +22,8 @@ struct Options {
     smallbank::Parameters parameters;
 };
 
-/* In a folder of its own in memory, which goes with it; prints what it measured. Throws Error and
- * cli::Failure, also if the money does not add up afterwards. */
+/* Runs in a temporary folder in memory and prints its measurements. Throws Error and cli::Failure,
+ * also if the sum of all accounts is wrong afterwards. */
 int run_bank(const Options &options);
 
 } // namespace dtx::peer

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dtx-peer: SmallBank on an embedded transactional store that people use, in the memory where
- * dtx-bench has its pools: the same programs, the same customers.
+ * dtx_peer.cc: runs SmallBank on an embedded transactional store, for comparison with dtx-bench:
+ * the same programs and customers, in the same file system in memory.
  */
 #include "peer/bank.h"
 
@@ -10,7 +10,7 @@
 
 int main(int argc, char **argv)
 {
-    CLI::App app("SmallBank on an embedded store, to hold dtx-bench against", "dtx-peer");
+    CLI::App app("Run SmallBank on an embedded store, for comparison with dtx-bench", "dtx-peer");
     dtx::peer::Options options;
     dtx::smallbank::Parameters &bank = options.parameters;
 
@@ -18,12 +18,14 @@ int main(int argc, char **argv)
         ->check(CLI::IsMember({ "sqlite", "lmdb" }))
         ->required();
     app.add_option("-t,--threads", options.threads, "Threads (1)")->check(CLI::Range(1, 256));
-    app.add_option("-s,--seconds", options.seconds, "How long (5)")->check(CLI::Range(0.01, 1e6));
+    app.add_option("-s,--seconds", options.seconds, "Duration of the run (5)")
+        ->check(CLI::Range(0.01, 1e6));
     app.add_option("--accounts", bank.accounts, "Customers (100000)");
-    app.add_option("--hot", bank.hot, "Of them in the hot set (4000)");
-    app.add_option("--hot-percent", bank.hot_percent, "Of the accesses that go there (90)");
+    app.add_option("--hot", bank.hot, "Customers in the hot set (4000)");
+    app.add_option("--hot-percent", bank.hot_percent,
+                   "Per cent of the accesses that go to the hot set (90)");
     app.add_option("--seed", options.seed, "Seed of the run (1)")->check(CLI::NonNegativeNumber);
-    app.add_flag("--json", options.json, "One line of JSON");
+    app.add_flag("--json", options.json, "Print one line of JSON");
     return cli::run(app, argc, argv, [&] {
         try {
             return dtx::peer::run_bank(options);

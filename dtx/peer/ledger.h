@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ledger.h: the accounts of SmallBank in another store: an embedded transactional database of
- * this machine, used by one thread.
+ * ledger.h: the interface of an embedded store that keeps the accounts of SmallBank.
  */
 #ifndef DTX_PEER_LEDGER_H
 #define DTX_PEER_LEDGER_H
@@ -17,22 +16,22 @@ namespace dtx::peer
 
 enum class Kind { savings, checking };
 
-/* One thread's way to the store. Transactions one after the other, serialisable, and durable as the
- * store understands that when commit() returns. Failures throw std::runtime_error. */
+/* One thread's connection to the store. It runs one serialisable transaction at a time, durable by
+ * the store's own guarantee when commit() returns. Failures throw std::runtime_error. */
 class Ledger
 {
   public:
     virtual ~Ledger() = default;
     /* @writes: the transaction is going to write. */
     virtual void begin(bool writes) = 0;
-    /* Cents. The account is there. */
+    /* In cents. The account must exist. */
     virtual int64_t get(Kind kind, uint32_t customer) = 0;
     virtual void put(Kind kind, uint32_t customer, int64_t cents) = 0;
     virtual void commit() = 0;
     virtual void roll_back() = 0;
 };
 
-/* A store in a folder, empty at first. */
+/* A store, created empty in a folder. */
 class Store
 {
   public:

@@ -14,7 +14,7 @@ namespace dtx::peer
 namespace
 {
 
-constexpr size_t kBytesOfAccount = 512; /* on the map, with what copy-on-write takes */
+constexpr size_t kBytesOfAccount = 512; /* bytes of the map, enough for copy-on-write */
 constexpr size_t kMapLeast = 64 << 20;
 
 void need(int err)

@@ -29,7 +29,7 @@ Trace trace_of(uint32_t servers, uint32_t replicas)
     return trace;
 }
 
-// Reads a row of shard 0 and a bucket on the way, writes a row of shard 1 and one of shard 2.
+// Reads a row of shard 0 and the bucket of its index, writes a row of shard 1 and one of shard 2.
 const Attempt MOVES = { true,
                         16 + 2 * (8 + 64),
                         { { 0, 8, 64, true, true, false, 0, 1 },
@@ -37,9 +37,10 @@ const Attempt MOVES = { true,
                           { 1, 8, 64, true, true, true, 0, 3 },
                           { 2, 8, 64, true, true, true, 0, 4 } } };
 
-Script script(const Attempt &attempt, const Trace &trace, const Setting &setting, uint32_t turn = 0)
+Script script(const Attempt &attempt, const Trace &trace, const Setting &setting,
+              uint32_t rotation = 0)
 {
-    return script_of(attempt, trace, setting, carry(facts_of("hints"), setting), turn);
+    return script_of(attempt, trace, setting, effects_of(facts_of("hints"), setting), rotation);
 }
 
 uint32_t phases(const Script &script)
@@ -97,12 +98,12 @@ TEST_CASE("footprint: one-sided phases have as many operations as the engine cou
     }
 }
 
-TEST_CASE("footprint: phases are the engine's rounds", "[unit]")
+TEST_CASE("footprint: one-sided phases have the round trips of the engine", "[unit]")
 {
     Trace trace = trace_of(3, 2);
     Script made = script(MOVES, trace, setting_of("all", "one-sided"));
 
-    // four reads, locks, versions, two to look again, log, rows, unlocked
+    // four reads, locks, versions, locks and versions to validate, log, rows, unlocks
     CHECK(phases(made) == 4 + 2 + 2 + 1 + 1 + 1);
     CHECK(count(made, RPM_LOAD_CAS, RPM_LOAD_DRAM) == 4);
     CHECK(count(made, RPM_LOAD_WRITE, RPM_LOAD_NVM) == 2 + 4);
@@ -121,7 +122,7 @@ TEST_CASE("footprint: phases are the engine's rounds", "[unit]")
     CHECK(script(reads, trace, setting_of("all", "one-sided")).empty());
 }
 
-TEST_CASE("footprint: with conflicts, objects are words that are taken and given back", "[unit]")
+TEST_CASE("footprint: with conflicts, objects are words that are locked and unlocked", "[unit]")
 {
     Trace trace = trace_of(3, 2);
     Setting setting = setting_of("all", "one-sided");
@@ -140,7 +141,7 @@ TEST_CASE("footprint: with conflicts, objects are words that are taken and given
     setting.conflicts = true;
     Script made = script(MOVES, trace, setting);
     CHECK(roles(made, 1) == Roles{ RPM_ROLE_LOOK, RPM_ROLE_LOOK, RPM_ROLE_LOOK });
-    CHECK(roles(made, 2).empty()); // a bucket: read on the way, and free to change
+    CHECK(roles(made, 2).empty()); // a bucket: read for its row, not validated
     for (uint32_t written : { 3u, 4u })
         CHECK(roles(made, written) ==
               Roles{ RPM_ROLE_LOOK, RPM_ROLE_TAKE, RPM_ROLE_LOOK, RPM_ROLE_GIVE });
@@ -159,7 +160,7 @@ TEST_CASE("footprint: by call a phase is one message to each server", "[unit]")
     }
     for (size_t i = 1; i < made.size(); i++)
         if (made[i].phase == made[i - 1].phase)
-            CHECK(made[i].server >= made[i - 1].server); // side by side
+            CHECK(made[i].server >= made[i - 1].server); // consecutive
     CHECK(made.back().op == RPM_LOAD_CAS);
     CHECK(runs(made, 3));
     CHECK_THROWS(parse_phases("both"));
@@ -178,7 +179,7 @@ TEST_CASE("footprint: by call a lone read is one message, with the lock before t
         REQUIRE(made.size() == 2);
         CHECK(phases(made) == 1);
         CHECK(made[0].bytes == 8);
-        CHECK(made[0].memory == carry(facts_of("hints"), setting).locks);
+        CHECK(made[0].memory == effects_of(facts_of("hints"), setting).locks);
         CHECK(made[1].memory == RPM_LOAD_NVM);
         CHECK(made[1].bytes > 8);
         CHECK(runs(made, 3));
@@ -189,7 +190,7 @@ TEST_CASE("footprint: by call a lone read is one message, with the lock before t
     CHECK(phases(script(reads, trace, setting_of("all", "call"))) == 2 + 1);
 }
 
-TEST_CASE("footprint: by call, what was locked when it was read is locked so", "[unit]")
+TEST_CASE("footprint: by call, a row that was locked by its read is locked so", "[unit]")
 {
     Trace trace = trace_of(3, 2);
     Attempt moves = MOVES;
@@ -211,7 +212,7 @@ TEST_CASE("footprint: by call, what was locked when it was read is locked so", "
     }
 }
 
-TEST_CASE("footprint: hybrid leaves only commits to the server CPU", "[unit]")
+TEST_CASE("footprint: hybrid phases are one-sided but for the commit", "[unit]")
 {
     Script made = script(MOVES, trace_of(3, 1), setting_of("all", "hybrid"));
 
@@ -221,7 +222,7 @@ TEST_CASE("footprint: hybrid leaves only commits to the server CPU", "[unit]")
     CHECK(runs(made, 3));
 }
 
-TEST_CASE("footprint: hints do what the planner says", "[unit]")
+TEST_CASE("footprint: hints have the effects that the planner says", "[unit]")
 {
     Trace trace = trace_of(3, 2);
     rpm_facts facts = facts_of("hints");
@@ -230,11 +231,11 @@ TEST_CASE("footprint: hints do what the planner says", "[unit]")
     Script bare = script(MOVES, trace, none);
     Script full = script(MOVES, trace, all);
 
-    CHECK(carry(facts, none).far);
-    CHECK_FALSE(carry(facts, all).far);
-    CHECK(carry(facts, none).ddio == 0);
-    CHECK(carry(facts, all).ddio == RPM_NO);
-    CHECK(carry(facts, setting_of("H8", "one-sided")).locks == RPM_LOAD_DRAM);
+    CHECK(effects_of(facts, none).other_socket);
+    CHECK_FALSE(effects_of(facts, all).other_socket);
+    CHECK(effects_of(facts, none).ddio == 0);
+    CHECK(effects_of(facts, all).ddio == RPM_NO);
+    CHECK(effects_of(facts, setting_of("H8", "one-sided")).locks == RPM_LOAD_DRAM);
     CHECK(count(bare, RPM_LOAD_CAS, RPM_LOAD_NVM) == 4);
     CHECK(bare.size() == full.size());
     for (size_t i = 0; i < full.size(); i++) {
@@ -248,8 +249,8 @@ TEST_CASE("footprint: hints do what the planner says", "[unit]")
             CHECK(bare[i].persist == RPM_PERSIST_WAIT);
         }
     }
-    CHECK_FALSE(carry(facts, setting_of("none", "call")).streams);
-    CHECK(carry(facts, setting_of("H4", "call")).streams);
+    CHECK_FALSE(effects_of(facts, setting_of("none", "call")).streams);
+    CHECK(effects_of(facts, setting_of("H4", "call")).streams);
 }
 
 TEST_CASE("footprint: large records begin at media lines and fill them", "[unit]")
@@ -280,7 +281,7 @@ TEST_CASE("footprint: of the rows of a phase the last at each server makes all d
         uint32_t sealed = 0;
 
         for (size_t i = 0; i < made.size(); i++) {
-            bool behind = false; // another of the phase to that server
+            bool behind = false; // a later write of the phase to that server
 
             if (made[i].phase != install)
                 continue;

@@ -112,7 +112,7 @@ TEST_CASE("trace: an object that was locked by its read is not validated", "[uni
     CHECK(read({ HEAD, taken, end(1, 11) }).attempts[0].objects[2].taken);
     CHECK(has(wrong({ HEAD, taken, end(1, 12) }), "the attempts explain 11"));
     taken.replace(taken.find("\"rswt\""), 6, "\"rst\"");
-    CHECK(has(wrong({ HEAD, taken, end(1, 11) }), "taken and not read and written"));
+    CHECK(has(wrong({ HEAD, taken, end(1, 11) }), "not read and written"));
 }
 
 TEST_CASE("trace: one table alone can be kept on the servers", "[unit]")
@@ -131,7 +131,7 @@ TEST_CASE("trace: one table alone can be kept on the servers", "[unit]")
     CHECK(trace.attempts[0].log_bytes == 16 + 8 + 192);
     CHECK(trace.attempts[1].log_bytes == 0);
     CHECK(trace.attempts[2].log_bytes == 0);
-    // What touches nothing far away is no attempt.
+    // Attempts without remote accesses are dropped.
     REQUIRE(index.keep_only("accounts.index", 224));
     REQUIRE(index.attempts.size() == 1);
     CHECK(index.attempts[0].log_bytes == 0);
