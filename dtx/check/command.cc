@@ -17,7 +17,8 @@ namespace dtx::checks
 
 void add_wanted(CLI::App &app, Wanted &wanted)
 {
-    app.add_option("url", wanted.urls, "The servers, in the order of the run that made it")
+    app.add_option("url", wanted.urls,
+                   "URLs of the servers, in the order of the run that created the database")
         ->required()
         ->type_name("URL");
     app.add_option_function<double>(
@@ -25,7 +26,7 @@ void add_wanted(CLI::App &app, Wanted &wanted)
            [&wanted](const double &seconds) {
                wanted.retry_us = static_cast<uint64_t>(std::llround(seconds * 1e6));
            },
-           "How long to try again while others change the database (30)")
+           "Seconds to retry while other sessions change the database (30)")
         ->check(CLI::Range(0.001, 86400.0))
         ->type_name("SECONDS");
     app.add_option("--name", wanted.name, "Name of the database, if the servers hold several")

@@ -13,7 +13,8 @@
 namespace dtx::checks
 {
 
-/* What main() returns: 0 nothing wrong, 1 a violation, 2 wrong usage or nothing to look at. */
+/* Runs a command; returns the exit code: 0 no violation, 1 a violation, 2 wrong usage or nothing
+ * that could be checked. */
 using Body = std::function<int()>;
 
 Body add_history(CLI::App &app);
@@ -28,8 +29,8 @@ Body add_vacuum(CLI::App &app);
 /* Options of all commands that open a database. */
 void add_wanted(CLI::App &app, Wanted &wanted);
 
-/* Runs @body and returns its result. On an Error, prints it and returns 2. @wanted gets its secret
- * first. */
+/* Reads the secret into @wanted, runs @body and returns its result. Prints an Error and returns 2.
+ */
 int guarded(Wanted &wanted, const Body &body);
 
 } // namespace dtx::checks

@@ -23,26 +23,26 @@ namespace
 
 const char *const kExamples =
     "Exit codes: 0 all rules hold, 1 one is broken, 2 wrong usage, or a database that cannot be\n"
-    "looked at or that sessions have left unfinished.\n"
+    "read or that has unfinished transactions.\n"
     "Examples:\n"
     "  dtx-check check shm:/tmp/a shm:/tmp/b            the URLs in the order of the program\n"
-    "  dtx-check tpcc shm:/tmp/a shm:/tmp/b             that, and the rules of TPC-C\n"
+    "  dtx-check tpcc shm:/tmp/a shm:/tmp/b             all rules, and those of TPC-C\n"
     "  dtx-check tpcc --recover shm:/tmp/a shm:/tmp/b   after a run that was killed\n"
-    "  dtx-check recover shm:/tmp/a shm:/tmp/b          only that\n"
-    "  dtx-check vacuum shm:/tmp/a shm:/tmp/b           that, and slots that were lost\n";
+    "  dtx-check recover shm:/tmp/a shm:/tmp/b          finish transactions, check nothing\n"
+    "  dtx-check vacuum shm:/tmp/a shm:/tmp/b           recover, and return lost slots\n";
 
 struct Options {
     Wanted wanted;
     std::string final_state;
     std::string receipts;
     bool recover = false;
-    bool vacuum = false; /* and that */
+    bool vacuum = false; /* after the recovery, return lost slots */
     bool check = true;
     bool json = false;
 };
 
-/* Writes the state of the database as a history without transactions, to be checked with that of
- * the run. */
+/* Writes the versions and writers of all objects as a history without transactions, which dtx-check
+ * history checks together with the history of the run. */
 void write_final(const Found &database, const std::string &path)
 {
     auto recorder = history::Recorder::open(
@@ -84,8 +84,9 @@ int look(Options &options)
         write_final(database, options.final_state);
     (options.json ? print_json : print_result)(database, result);
     if (!at_rest) {
-        fprintf(stderr, "dtx-check: the database is not at rest: a run goes on, or has died; "
-                        "--recover finishes what it left\n");
+        fprintf(stderr,
+                "dtx-check: the database is not at rest: it has unfinished transactions of a "
+                "running or killed program; --recover finishes those of a killed one\n");
         return cli::kUsage;
     }
     return result.broken() == 0 ? cli::kDone : cli::kFailed;
@@ -115,13 +116,13 @@ std::shared_ptr<Options> add_checking(CLI::App &app)
     std::shared_ptr<Options> options = add_options(app);
 
     app.add_option("--replicas", options->wanted.replicas,
-                   "Copies that each row must have (as many as it has)")
+                   "Copies that each row must have (as many as the database was created with)")
         ->check(CLI::Range(1, 64));
-    app.add_flag("--recover", options->recover, "First finish what was left unfinished");
+    app.add_flag("--recover", options->recover, "First finish the transactions of dead sessions");
     return options;
 }
 
-/* The command has the name of its workload. */
+/* The name of the command is the name of its workload and database. */
 std::shared_ptr<Options> add_workload_options(CLI::App &app)
 {
     std::shared_ptr<Options> options = add_checking(app);

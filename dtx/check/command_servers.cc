@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * command_servers.cc: dtx-check promote and restore: go on without servers, and with them again.
+ * command_servers.cc: dtx-check promote and restore: use the database without some servers, and
+ * use a server again.
  *
  * Tests: tests/tools/dtx_promote_test
  */
@@ -22,13 +23,13 @@ const char *const kPromoteExamples =
     "Stop the server first, and keep it stopped: clients that can still reach it would go on "
     "using\n"
     "it. Name all lost servers in one command. May be interrupted and repeated.\n"
-    "Exit codes: 0 done, 2 wrong usage, or it cannot be; nothing has changed then.\n"
+    "Exit codes: 0 done, 2 wrong usage or impossible; then nothing has changed.\n"
     "Examples:\n"
     "  dtx-check promote --server 1 shm:/tmp/a shm:/tmp/b shm:/tmp/c   /tmp/b is lost\n";
 
 const char *const kRestoreExamples =
-    "The server is running again, with its pool or an empty one. May be interrupted and repeated.\n"
-    "Exit codes: 0 done, 2 wrong usage, or it cannot be.\n"
+    "Start the server first, with its pool or an empty one. May be interrupted and repeated.\n"
+    "Exit codes: 0 done, 2 wrong usage or impossible.\n"
     "Examples:\n"
     "  dtx-check restore --server 1 shm:/tmp/a shm:/tmp/b shm:/tmp/c   /tmp/b is back\n";
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copies.cc: reads all objects of all copies; remembers a checksum of each of the first.
+ * copies.cc: reads all objects of all copies, and compares their checksums with those of copy 0.
  *
  * Tests: tests/unit/dtx/check/copies_test.cpp
  */
@@ -24,7 +24,7 @@ struct Print {
     uint64_t version;
 };
 
-/* The objects of one table, copy after copy. */
+/* Compares the objects of one table, copy by copy. */
 class Comparison
 {
   public:
@@ -88,7 +88,8 @@ std::vector<Findings> check_copies(const Cluster &cluster)
     for (uint32_t copy = 0; copy < found.size(); copy++) {
         found[copy].rule("whole", "every object was written whole by one commit");
         if (copy != 0)
-            found[copy].rule("copies", "every object is byte for byte that of the primary");
+            found[copy].rule("copies",
+                             "every object is byte for byte equal to that of the primary");
     }
     for (uint32_t table = 0; table < cluster.layout().tables(); table++) {
         Comparison comparison(cluster, table);

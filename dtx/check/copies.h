@@ -15,7 +15,7 @@
 namespace dtx::checks
 {
 
-/* By copy: rules "whole" and, but for copy 0, "copies". */
+/* Findings of each copy, by rules "whole" and, except for copy 0, "copies". */
 std::vector<Findings> check_copies(const Cluster &cluster);
 
 /* "table 'stock' shard 1 slot 17 (key 281474976710673, version 3)". */

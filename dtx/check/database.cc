@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * database.cc: objects, then indexes, then what the workload says of the rows.
+ * database.cc: checks objects, then indexes, then the workload's rules for the rows.
  *
  * Tests: tests/tools/dtx_check_test
  */
@@ -68,7 +68,7 @@ Json json_of(const Recovery &recovery)
 
 void print_finding(uint32_t copy, const Finding &finding)
 {
-    printf("copy %" PRIu32 "  %-20s %10" PRIu64 " looked at  ", copy, finding.rule.c_str(),
+    printf("copy %" PRIu32 "  %-20s %10" PRIu64 " checked  ", copy, finding.rule.c_str(),
            finding.looked);
     if (finding.broken == 0)
         printf("holds   %s\n", finding.about.c_str());
@@ -109,7 +109,7 @@ std::vector<Findings> check_database(const Found &database, const std::string &r
     std::vector<Findings> all = check_copies(*database.cluster);
 
     for (uint32_t copy = 0; copy < all.size(); copy++) {
-        /* A torn row has no contents to check. */
+        /* A torn object has no contents that could be checked. */
         if (!is_kept(all[copy], "whole"))
             continue;
         all[copy].append(check_indexes(*database.cluster, copy));
@@ -137,7 +137,7 @@ void print_result(const Found &database, const DatabaseResult &result)
         printf("found: %s\n", result.leftovers->text().c_str());
     if (result.recovery)
         printf("recovered: %" PRIu64 " redo records read, %" PRIu64
-               " objects written anew, %" PRIu64 " locks broken\n",
+               " objects written again, %" PRIu64 " locks broken\n",
                result.recovery->records, result.recovery->rows, result.recovery->locks);
     if (result.recovery && result.recovery->slots != 0)
         printf("vacuum: %" PRIu64 " slots without an owner were returned\n",

@@ -17,9 +17,9 @@ namespace dtx::checks
 {
 
 struct DatabaseResult {
-    std::optional<Leftovers> leftovers; /* before a recovery; if they were counted */
-    std::optional<Recovery> recovery;   /* if one was made */
-    std::vector<Findings> copies;       /* by copy; empty: not checked */
+    std::optional<Leftovers> leftovers; /* before a recovery; unset: not counted */
+    std::optional<Recovery> recovery;   /* unset: not made */
+    std::vector<Findings> copies;       /* findings of each copy; empty: not checked */
 
     bool checked() const
     {
@@ -33,7 +33,8 @@ struct DatabaseResult {
     uint64_t broken() const;
 };
 
-/* All rules on all copies. @database: at rest. @receipts: a file, or empty. */
+/* Checks all rules on all copies. @database must have no unfinished transactions. @receipts: path
+ * of a file, or empty. */
 std::vector<Findings> check_database(const Found &database, const std::string &receipts);
 
 void print_result(const Found &database, const DatabaseResult &result);

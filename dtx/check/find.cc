@@ -23,11 +23,10 @@ namespace
 
 using Shards = std::map<std::string, std::vector<uint32_t>>;
 
-/* The databases on each server, by its number; empty for a server that is not asked or does not
- * answer. */
-struct There {
+/* The databases on each server, by server number; empty for an absent or unreachable server. */
+struct ServerContents {
     std::vector<std::optional<Shards>> shards;
-    std::exception_ptr away; /* why one does not answer */
+    std::exception_ptr unreachable; /* the error of one */
 };
 
 dtx::Options options_of(const Wanted &wanted)
@@ -59,12 +58,12 @@ std::set<std::string> names_of(const Shards &shards)
     return names;
 }
 
-/* The name of the database to look at, as @there has those of each server. */
-std::string choose(const Wanted &wanted, const There &there)
+/* The name of the database to check: the wanted one or the only one in @contents. */
+std::string choose(const Wanted &wanted, const ServerContents &contents)
 {
     std::set<std::string> all;
 
-    for (const auto &shards : there.shards)
+    for (const auto &shards : contents.shards)
         if (shards)
             all.merge(names_of(*shards));
     if (all.empty() || (!wanted.name.empty() && all.count(wanted.name) == 0))
@@ -83,7 +82,7 @@ void expect(bool good, int code, const std::string &what)
         throw Error(code, what);
 }
 
-std::string of_them(const char *what, uint64_t have, uint64_t given)
+std::string count_differs(const char *what, uint64_t have, uint64_t given)
 {
     return std::string("the database has ") + std::to_string(have) + " " + what + ", and " +
            std::to_string(given) + " were given";
@@ -94,7 +93,7 @@ std::string command(const char *what, uint32_t server)
     return std::string("dtx-check ") + what + " --server " + std::to_string(server) + " URL...";
 }
 
-/* Shard s has its primary on server s. */
+/* Throws Error unless server s has shard s, whose primary it is in the order of the run. */
 void check_place(const std::string &url, uint32_t server, const std::vector<uint32_t> &shards)
 {
     std::string text;
@@ -106,41 +105,44 @@ void check_place(const std::string &url, uint32_t server, const std::vector<uint
                ": give the URLs in the order of the run that made the database");
 }
 
-There ask_all(const Cluster &any, const Wanted &wanted)
+ServerContents ask_servers(const Cluster &any, const Wanted &wanted)
 {
     const std::vector<uint32_t> &absent = wanted.absent;
-    There there;
+    ServerContents contents;
 
-    there.shards.resize(wanted.urls.size());
+    contents.shards.resize(wanted.urls.size());
     for (uint32_t server = 0; server < wanted.urls.size(); server++) {
         if (std::find(absent.begin(), absent.end(), server) != absent.end())
             continue;
         try {
             RawConnection connection(any, server);
 
-            there.shards[server] = shards_on(connection.get());
+            contents.shards[server] = shards_on(connection.get());
         } catch (const Fenced &) {
-            there.away = std::current_exception();
+            contents.unreachable = std::current_exception();
         }
     }
-    if (std::none_of(there.shards.begin(), there.shards.end(), [](auto &one) { return one; })) {
-        expect(there.away != nullptr, RPM_E_INVAL, "no server is left to ask");
-        std::rethrow_exception(there.away);
+    if (std::none_of(contents.shards.begin(), contents.shards.end(),
+                     [](auto &one) { return one; })) {
+        expect(contents.unreachable != nullptr, RPM_E_INVAL,
+               "no server is left besides those of --server; give the URLs of all servers");
+        std::rethrow_exception(contents.unreachable);
     }
-    return there;
+    return contents;
 }
 
-/* From the first shard whose header is whole. */
-ShardHeader header_there(const Cluster &any, const std::string &name, const There &there)
+/* The first shard header that is undamaged. */
+ShardHeader first_header(const Cluster &any, const std::string &name,
+                         const ServerContents &contents)
 {
     std::exception_ptr damage;
 
-    for (uint32_t server = 0; server < there.shards.size(); server++) {
-        if (!there.shards[server] || there.shards[server]->count(name) == 0)
+    for (uint32_t server = 0; server < contents.shards.size(); server++) {
+        if (!contents.shards[server] || contents.shards[server]->count(name) == 0)
             continue;
         RawConnection connection(any, server);
 
-        for (uint32_t shard : there.shards[server]->at(name)) {
+        for (uint32_t shard : contents.shards[server]->at(name)) {
             try {
                 return read_shard_header(connection.get(), name, any, { shard, server });
             } catch (const Error &error) {
@@ -160,32 +162,33 @@ bool is_dead(const Cluster &cluster, uint32_t server)
 
         return std::find(dead.begin(), dead.end(), server) != dead.end();
     } catch (const Error &) {
-        return false; /* no server has a view that names it dead */
+        return false; /* no server has a view, so none is marked dead */
     }
 }
 
-/* A server that was promoted away may have an empty pool now. */
-void check_places(const Cluster &cluster, const There &there)
+/* Throws Error if a server lacks its shard, unless it was promoted away: then its pool may be
+ * empty. */
+void check_places(const Cluster &cluster, const ServerContents &contents)
 {
     const std::string &name = cluster.schema().name();
     const std::vector<std::string> &urls = cluster.options().urls;
 
-    for (uint32_t server = 0; server < there.shards.size(); server++) {
-        if (!there.shards[server])
+    for (uint32_t server = 0; server < contents.shards.size(); server++) {
+        if (!contents.shards[server])
             continue;
-        if (there.shards[server]->count(name) != 0)
-            check_place(urls[server], server, there.shards[server]->at(name));
+        if (contents.shards[server]->count(name) != 0)
+            check_place(urls[server], server, contents.shards[server]->at(name));
         else
             expect(is_dead(cluster, server), RPM_E_NOENT,
-                   urls[server] + " has nothing of the database '" + name + "'; there is " +
-                       listed(names_of(*there.shards[server])) +
-                       ". Start it with its own pool; or, if that is lost: " +
+                   urls[server] + " has no shard of the database '" + name + "'; there is " +
+                       listed(names_of(*contents.shards[server])) +
+                       ". Start it with its own pool; or, if the pool is lost, run " +
                        command("promote", server) + ", then " + command("restore", server));
     }
 }
 
-/* Throws Error unless all servers that live have their shards. A command that recovers may find a
- * change of the view interrupted. */
+/* Throws Error unless all servers of the view have their shards. Unless @settled, the view may be
+ * in the middle of a change, which the command will complete. */
 void verify(Found &found, bool settled)
 {
     try {
@@ -214,15 +217,15 @@ Found find_database(const Wanted &wanted)
 {
     dtx::Options options = options_of(wanted);
     Cluster any(Schema("any", 0), options);
-    There there = ask_all(any, wanted);
-    std::string name = choose(wanted, there);
+    ServerContents contents = ask_servers(any, wanted);
+    std::string name = choose(wanted, contents);
     Found found;
 
-    found.header = header_there(any, name, there);
+    found.header = first_header(any, name, contents);
     expect(found.header.shards == wanted.urls.size(), RPM_E_INVAL,
-           of_them("servers", found.header.shards, wanted.urls.size()));
+           count_differs("servers", found.header.shards, wanted.urls.size()));
     expect(wanted.replicas == 0 || wanted.replicas == found.header.replicas, RPM_E_INVAL,
-           of_them("copies", found.header.replicas, wanted.replicas));
+           count_differs("copies", found.header.replicas, wanted.replicas));
     options.replicas = found.header.replicas;
     options.durable = found.header.durable;
 
@@ -230,7 +233,7 @@ Found find_database(const Wanted &wanted)
 
     schema.set_note(found.header.note);
     found.cluster = std::make_unique<Cluster>(std::move(schema), options);
-    check_places(*found.cluster, there);
+    check_places(*found.cluster, contents);
     if (!wanted.absent.empty())
         return found;
     verify(found, wanted.settled);

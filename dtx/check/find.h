@@ -18,25 +18,25 @@
 namespace dtx::checks
 {
 
-/* What the user says of the database. */
+/* How the user chose the database. */
 struct Wanted {
     std::string name;      /* empty: the only one on the servers */
-    bool workload = false; /* the command checks the rules of a workload */
+    bool workload = false; /* the command checks a workload's rules */
     std::vector<std::string> urls;
     uint32_t replicas = 0; /* 0: any number */
     std::string secret;
     uint32_t canary = 0;
-    uint64_t retry_us = 0;        /* as dtx::Options has it */
-    bool settled = true;          /* must one view be in force? */
-    std::vector<uint32_t> absent; /* servers that are not asked: a command is about to change
-                                     whether they are used */
+    uint64_t retry_us = 0;        /* see dtx::Options */
+    bool settled = true;          /* throw if a change of the view is unfinished */
+    std::vector<uint32_t> absent; /* servers not to connect to: those that promote or
+                                     restore names */
 };
 
 struct Found {
     ShardHeader header;
-    std::unique_ptr<Workload> workload; /* if Wanted::workload */
+    std::unique_ptr<Workload> workload; /* null unless Wanted::workload */
     std::unique_ptr<Cluster> cluster;
-    std::vector<uint32_t> dead; /* servers; not determined if Wanted::absent names any */
+    std::vector<uint32_t> dead; /* servers promoted away; empty if Wanted::absent names any */
 };
 
 /* Servers that are promoted away or absent need not answer. Throws Error that says what is missing

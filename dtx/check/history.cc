@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * history.cc: dtx-check history: read one or several files, check them as one history, say what is
- * wrong.
+ * history.cc: dtx-check history: reads one or several files, checks them as one history, and prints
+ * the violations.
  */
 #include "check/command.h"
 
@@ -22,7 +22,7 @@ namespace
 {
 
 const char *const kExamples =
-    "Exit codes: 0 serialisable, 1 a violation, 2 wrong usage or a file that is no whole history.\n"
+    "Exit codes: 0 serialisable, 1 a violation, 2 wrong usage or an invalid or truncated file.\n"
     "Examples:\n"
     "  dtx-bench smallbank --history run.jsonl && dtx-check history run.jsonl\n"
     "  dtx-check history killed.jsonl final.jsonl --partial\n"
@@ -67,14 +67,16 @@ Body add_history(CLI::App &app)
     auto options = std::make_shared<Options>();
 
     app.footer(kExamples);
-    app.add_option("file", options->files, "History; several are one, of several processes")
+    app.add_option("file", options->files,
+                   "History files; several files, from several processes, are one history")
         ->required()
         ->type_name("FILE");
     app.add_flag("--strict,!--no-strict", options->check.strict,
                  "A transaction that ended before another began comes before it (default on)");
     app.add_flag("--partial", options->check.partial,
-                 "The run was killed: there may be no end line, and lines are missing");
-    app.add_option("--elle", options->elle, "Write it in the list-append form that Elle takes")
+                 "The run was killed: accept a history without an end line, with lines missing");
+    app.add_option("--elle", options->elle,
+                   "Write the history in the list-append form that Elle reads")
         ->type_name("FILE");
     app.add_option("--limit", options->check.limit,
                    "Violations of each kind to print (default 20)");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * indexes.cc: table by table: rows, then what the index has of them, then the slots of both.
+ * indexes.cc: checks each table: its rows, then its index, then the slots of both.
  *
  * Tests: tests/unit/dtx/check/indexes_test.cpp
  */
@@ -70,8 +70,8 @@ Findings check_indexes(const Cluster &cluster, uint32_t copy)
     found.rule("rows entered", cluster.schema().is_described()
                                    ? "every row is in its index, once"
                                    : "every row is in its index, once, and on its shard");
-    found.rule("shape", "every bucket and node is where it can be found, and in order");
-    found.rule("slots", "every slot is either in use, or returned, or with a session");
+    found.rule("shape", "every bucket and node is reachable, once, and its entries are in order");
+    found.rule("slots", "every slot is either in use, or returned, or reserved by a session");
     for (uint32_t table = 0; table < tables.size(); table++) {
         TableKind kind = tables[table].kind;
 

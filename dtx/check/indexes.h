@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * indexes.h: check that the indexes of a copy lead to all of its rows and to nothing else, and that
- * each slot has one use.
+ * indexes.h: check that the indexes of a copy refer to each of its rows once and to nothing else,
+ * and that each slot has one use.
  *
  * Tests: tests/unit/dtx/check/indexes_test.cpp
  */
@@ -14,7 +14,8 @@
 namespace dtx::checks
 {
 
-/* Of a copy whose objects are whole. Rules "entries", "rows entered", "shape", "slots". */
+/* Checks a copy whose objects are all whole, by rules "entries", "rows entered", "shape", "slots".
+ */
 Findings check_indexes(const Cluster &cluster, uint32_t copy);
 
 } // namespace dtx::checks

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * leftovers.cc: locks, ready words, and logs read without a claim.
+ * leftovers.cc: reads locks, ready words of shards, and coordinators' logs, without claiming the
+ * logs.
  *
  * A record in a log does not mean an unfinished transaction: sessions trim rarely, so it stays long
- * after its rows are installed. This compares the rows with the records.
+ * after its rows are installed. Only a row that is older than its record does.
  *
  * Tests: tests/unit/dtx/check/leftovers_test.cpp
  */
@@ -121,14 +122,14 @@ class Search
     Scheduler scheduler_;
     Servers servers_;
     Leftovers found_;
-    std::unordered_map<uint64_t, uint64_t> newest_; /* version by address, as records have it */
+    std::unordered_map<uint64_t, uint64_t> newest_; /* latest version of each address in records */
 };
 
 } // namespace
 
 std::string Leftovers::text() const
 {
-    return std::to_string(not_ready) + " shards whose server was started again, " +
+    return std::to_string(not_ready) + " shards whose server was restarted, " +
            std::to_string(locks) + " locks held, " + std::to_string(objects) +
            " objects older than their redo record";
 }

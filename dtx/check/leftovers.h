@@ -15,11 +15,12 @@ namespace dtx::checks
 {
 
 struct Leftovers {
-    uint64_t not_ready = 0; /* shards whose server was started again since */
-    uint64_t locks = 0;     /* held */
-    uint64_t logs = 0;      /* of coordinators, on all servers */
-    uint64_t records = 0;   /* in them */
-    uint64_t objects = 0;   /* on one copy or more older than a record says, or torn */
+    uint64_t not_ready =
+        0;                /* shards whose server was restarted and that no session has recovered */
+    uint64_t locks = 0;   /* locks that are held */
+    uint64_t logs = 0;    /* logs of coordinators, on all servers */
+    uint64_t records = 0; /* records in these logs */
+    uint64_t objects = 0; /* objects that on a copy are torn or older than their record */
 
     bool any() const
     {

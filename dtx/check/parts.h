@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parts.h: one table of one copy with its index, as far as it was ever written, in memory.
+ * parts.h: the written slots of one table of one copy, and of its index, in memory.
  *
  * Tests: tests/unit/dtx/check/indexes_test.cpp
  */
@@ -19,14 +19,14 @@
 namespace dtx::checks
 {
 
-/* A slot that was written: what its header says, and how often an index leads to it. */
+/* A written slot: fields of its header, and how many index entries refer to it. */
 struct Slot {
     uint64_t key;
     bool valid;
     uint32_t entered = 0;
 };
 
-/* A bucket or node with how often others, or the root, lead to it. */
+/* A bucket or node, and how often the walk from homes or root has reached it. */
 template <class Body> struct Inner {
     Body body;
     uint64_t key;
@@ -70,16 +70,16 @@ template <class Body> Inners<Body> inners_of(const Cluster &cluster, uint32_t co
     return inners;
 }
 
-/* One index entry: to a row of that key, which nothing else leads to. */
+/* Counts an index entry that refers to slot @row; a finding unless a row of @key is there. */
 void enter(const Cluster &cluster, Slots &rows, Address row, uint64_t key, Findings &found);
 
-/* Go through the index of a table, from its homes or its root, and enter what is in it. */
+/* Walk the index of a table, from its home buckets or its root, and enter() each entry. */
 void walk_buckets(const Cluster &cluster, uint32_t copy, uint32_t table, Slots &rows,
                   Findings &found);
 void walk_nodes(const Cluster &cluster, uint32_t copy, uint32_t table, Slots &rows,
                 Findings &found);
 
-/* What the allocator heads say of the slots of a table or an index, against what is in them. */
+/* Compares the slots of a table or an index with its allocator heads. */
 void check_slots(const Cluster &cluster, uint32_t table, const Slots &slots,
                  const std::unordered_map<uint64_t, AllocatorHead> &heads, Findings &found);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * walk.cc: buckets from their homes, nodes from their root, free slots from their allocator head.
+ * walk.cc: walks chains of buckets from their home buckets, trees of nodes from their root, and
+ * lists of free slots from their allocator head.
  *
  * The bytes may be damaged in any way: the walk stops at an object that it has reached before, so
  * that a cycle ends.
@@ -33,7 +34,7 @@ class Chains
                 walk_chain(shard, home);
         for (const auto &[word, bucket] : buckets_)
             found_.add_if(bucket.valid && bucket.body.used != 0 && bucket.reached == 0, "shape",
-                          name_of(cluster_, Address{ word }) + ": a bucket that no chain leads to");
+                          name_of(cluster_, Address{ word }) + ": a bucket that is in no chain");
     }
 
   private:
@@ -45,7 +46,7 @@ class Chains
 
             if (at == buckets_.end()) {
                 found_.add_if(slot != home, "shape",
-                              name_of(cluster_, address) + ": a bucket that was never written");
+                              name_of(cluster_, address) + ": in a chain, but never written");
                 return;
             }
             bool wrong = !at->second.valid || at->second.body.used > kBucketEntries ||
@@ -53,7 +54,8 @@ class Chains
 
             at->second.reached++;
             found_.add_if(wrong, "shape",
-                          name_of(cluster_, address) + ": no bucket, or one of two chains");
+                          name_of(cluster_, address) +
+                              ": in a chain, but no valid bucket or already in a chain");
             if (wrong)
                 return;
             enter_all(address, at->second.body, home);
@@ -68,7 +70,7 @@ class Chains
 
             found_.add_if(home_bucket(spec_.rows_max, key) != home, "shape",
                           name_of(cluster_, address) + ": key " + std::to_string(key) +
-                              " is looked for elsewhere");
+                              " belongs to another chain");
             enter(cluster_, rows_, Address::of(address.shard(), table_, bucket.entry[i].slot), key,
                   found_);
         }
@@ -98,16 +100,16 @@ class Tree
         for (const auto &[word, node] : nodes_)
             found_.add_if(node.valid && node.reached == 0, "shape",
                           name_of(cluster_, Address{ word }) +
-                              ": a node that no other node leads to");
+                              ": a node that no other node refers to");
     }
 
   private:
-    /* A node that is to be there, and for these keys. */
+    /* A node that the walk expects at a slot, for these keys. */
     struct Step {
         uint64_t slot;
         uint64_t low;
         uint64_t high;
-        uint32_t level; /* kDepthMax: any, of the root */
+        uint32_t level; /* kDepthMax: any, for the root */
     };
 
     void walk_shard(uint32_t shard)
@@ -141,7 +143,7 @@ class Tree
                      !is_node(at->second.body, step);
 
         found_.add_if(wrong, "shape",
-                      name_of(cluster_, address) + ": no node for keys " +
+                      name_of(cluster_, address) + ": no valid node for keys " +
                           std::to_string(step.low) + " to " + std::to_string(step.high));
         return wrong ? nullptr : &at->second.body;
     }
@@ -183,7 +185,7 @@ class Tree
     Inners<Node> nodes_;
 };
 
-/* The list of returned slots of one shard. */
+/* Checks that the slots in the list of returned slots of one shard are unused. */
 void check_returned(const Cluster &cluster, Address table, const AllocatorHead &head,
                     const Slots &slots, Findings &found)
 {
@@ -226,11 +228,11 @@ void check_slots(const Cluster &cluster, uint32_t table, const Slots &slots,
         uint64_t handed =
             heads.at(Address::of(address.shard(), kAllocatorTable, table).word).handed_out;
 
-        /* Homes and roots are not handed out. */
+        /* Home buckets and roots are not allocated. */
         if (address.slot() < first)
             continue;
         found.add_if(slot.valid && address.slot() >= first + handed, "slots",
-                     name_of(cluster, address) + ": in use, but never handed out");
+                     name_of(cluster, address) + ": in use, but never allocated");
     }
     for (uint32_t shard = 0; shard < cluster.shards(); shard++)
         check_returned(cluster, Address::of(shard, table, 0),
