@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check.cc: outcomes, versions, graph, cycles, in this order.
+ * check.cc: determines outcomes, then the order of versions, then builds the graph and finds
+ * cycles.
  */
 #include "history/check.h"
 

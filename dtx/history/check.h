@@ -29,13 +29,13 @@ struct CheckResult {
     explicit CheckResult(uint64_t limit) : violations(limit) {}
 
     std::array<uint64_t, 3> by_status = {}; /* transactions */
-    uint64_t proven = 0;                    /* unknown ones that happened */
+    uint64_t proven = 0;                    /* of unknown outcome that happened */
     uint64_t objects = 0;
     uint64_t reads = 0; /* of all transactions */
     uint64_t writes = 0;
     uint64_t final_objects = 0;
     std::array<uint64_t, kDeps> edges = {};
-    uint64_t components = 0; /* in which everything precedes everything */
+    uint64_t components = 0; /* strongly connected, of two transactions or more */
     Violations violations;
 
     bool good() const

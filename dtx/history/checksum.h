@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * checksum.h: the two checksums of a history: of a line, and of the whole file as it goes.
+ * checksum.h: the two checksums of a history: of a line, and, line by line, of the whole file.
  */
 #ifndef DTX_HISTORY_CHECKSUM_H
 #define DTX_HISTORY_CHECKSUM_H

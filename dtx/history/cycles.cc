@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cycles.cc: Tarjan's components, and breadth-first search inside one.
+ * cycles.cc: Tarjan's algorithm for components, and breadth-first search inside a component.
  */
 #include "history/cycles.h"
 
@@ -13,8 +13,8 @@ namespace dtx::history
 namespace
 {
 
-/* Edges visited for one class in one component: all of a component of some thousand, within a
- * second. */
+/* Limit of edges visited for one class in one component: about a second. It suffices to try every
+ * start in a component of some thousand transactions. */
 constexpr uint64_t kBudget = 50'000'000;
 
 constexpr unsigned kWw = mask_of(Dep::kWw);
@@ -41,7 +41,7 @@ class Tarjan
   private:
     struct Frame {
         uint32_t node;
-        uint32_t edge; /* the next to look at */
+        uint32_t edge; /* next edge to follow */
     };
 
     void enter(uint32_t node)
@@ -67,7 +67,7 @@ class Tarjan
                 continue;
             if (order_[edge.to()] == 0)
                 enter(edge.to());
-            else /* one that is closed has a low of kNone */
+            else /* a node whose component is complete has a low of kNone */
                 low_[frame.node] = std::min(low_[frame.node], low_[edge.to()]);
         }
     }
@@ -152,15 +152,15 @@ std::vector<Hop> CycleFinder::shortest(const std::vector<uint32_t> &component, u
     return best;
 }
 
-/* Is there a way from @start back to it in fewer than @below hops? An edge to a transaction is a
- * hop, one to a point in time is none. */
+/* Is there a path from @start back to itself in fewer than @below hops? An edge to a transaction
+ * counts as a hop, an edge to a point in time does not. */
 bool CycleFinder::search(uint32_t start, unsigned first, unsigned rest, uint32_t below)
 {
     round_++;
     now_.assign(1, start);
     next_.clear();
     for (uint32_t hops = 0; !now_.empty() && hops + 1 < below; hops++) {
-        for (size_t i = 0; i < now_.size(); i++) /* it grows by points in time */
+        for (size_t i = 0; i < now_.size(); i++) /* the list grows by points in time */
             if (reach(start, now_[i], now_[i] == start ? first : rest))
                 return true;
         std::swap(now_, next_);

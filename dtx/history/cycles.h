@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cycles.h: parts of a graph in which everything comes before everything, and in each a cycle that
- * shows it.
+ * cycles.h: the strongly connected components of a graph, and in each a short cycle as proof that
+ * no serial order exists.
  *
  * Tests: tests/unit/dtx/history/cycles_test.cpp
  */
@@ -16,8 +16,8 @@
 namespace dtx::history
 {
 
-/* Strongly connected components of more than one node, over the edges that @mask allows. Tarjan,
- * with a stack of its own: histories are deeper than a thread's. */
+/* Strongly connected components of more than one node, over the edges that @mask allows. Tarjan's
+ * algorithm with an explicit stack: recursion would overflow that of a thread. */
 std::vector<std::vector<uint32_t>> components(const Graph &graph, unsigned mask);
 
 /* A cycle: each hop's transaction, and the kinds of edge that may lead to the next hop. */
@@ -32,9 +32,9 @@ class CycleFinder
   public:
     explicit CycleFinder(const Graph &graph);
 
-    /* The shortest cycle inside @component, counted in transactions, of the simplest class that it
-     * has: ww alone; with wr; with one rw; with more. @mask adds rt or not. In a component too
-     * large to try every start the shortest of those tried. */
+    /* The shortest cycle, counted in transactions, of the simplest class in @component: ww alone;
+     * with wr; with one rw; with more. @mask may allow rt edges too. In a large component not every
+     * start is tried, and the result is the shortest cycle of those tried. */
     std::vector<Hop> find(const std::vector<uint32_t> &component, unsigned mask);
 
   private:
@@ -51,12 +51,12 @@ class CycleFinder
 
     const Graph &graph_;
     std::vector<Seen> seen_;
-    std::vector<uint32_t> member_; /* number of the component that find() looks at */
+    std::vector<uint32_t> member_; /* of each node: the last component_ that it was in */
     uint32_t component_ = 0;
     uint32_t round_ = 0;
     uint64_t spent_ = 0;         /* edges visited */
-    std::vector<uint32_t> now_;  /* nodes at the present number of hops */
-    std::vector<uint32_t> next_; /* and at one more */
+    std::vector<uint32_t> now_;  /* nodes reached by the current number of hops */
+    std::vector<uint32_t> next_; /* nodes reached by one hop more */
 };
 
 } // namespace dtx::history

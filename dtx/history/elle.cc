@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * elle.cc: versions become elements of lists, and each attempt two operations.
+ * elle.cc: writes versions as elements of lists, and each attempt as two operations.
  */
 #include "history/elle.h"
 
@@ -85,14 +85,14 @@ class Exporter
             events.push_back({ what.begin_ns, Op::kInvoke, txn });
             events.push_back({ what.end_ns, Op::kComplete, txn });
         }
-        /* Within one nanosecond all operations may overlap: begins sort before ends. */
+        /* Operations of one nanosecond may overlap, so begins sort before ends. */
         std::sort(events.begin(), events.end(), [](const Event &a, const Event &b) {
             return std::tie(a.at_ns, a.op, a.txn) < std::tie(b.at_ns, b.op, b.txn);
         });
         return events;
     }
 
-    /* New processes have numbers that no session has. */
+    /* New processes get numbers above those of all sessions. */
     void number_processes()
     {
         for (uint32_t txn = 0; txn < history_.txns(); txn++)
@@ -134,7 +134,8 @@ class Exporter
         close_operation();
     }
 
-    /* Writers of which only versions are known, before all others, each in a process of its own. */
+    /* Writers that are not in the history, of which only versions are known: written before all
+     * others, each as a process of its own. */
     void strangers()
     {
         std::map<uint32_t, std::vector<uint32_t>> made;
@@ -184,7 +185,8 @@ class Exporter
         text_ += std::to_string(history_.txn_id(writer)) + ']';
     }
 
-    /* All writers up to the version that was read; the last is the one that the reader named. */
+    /* All writers up to the version that was read; the last one is the writer that the reader
+     * recorded. */
     void read(const Item &item, bool known)
     {
         std::span<const Made> list = versions_.of(item.object);

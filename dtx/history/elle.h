@@ -18,7 +18,7 @@ namespace dtx::history
 
 struct ElleResult {
     uint64_t operations = 0;
-    uint64_t based = 0; /* objects that had versions before the history: their lists begin behind */
+    uint64_t based = 0; /* objects that had versions before the history, which their lists lack */
     uint64_t strangers =
         0; /* writers that are not in the history, exported as of unknown outcome */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * entry.h: what a history says of one transaction. FORMAT.md has it in words.
+ * entry.h: one transaction of a history. FORMAT.md describes its fields.
  */
 #ifndef DTX_HISTORY_ENTRY_H
 #define DTX_HISTORY_ENTRY_H
@@ -22,8 +22,8 @@ inline const char *status_name(Status status)
     return names[static_cast<size_t>(status)];
 }
 
-/* One version of one object: seen (writer: who made it, 0 for the initial load) or made (writer is
- * ignored). Version 0 is that of an object never written. */
+/* One version of one object: read (writer: the transaction that made it, 0 for the initial load) or
+ * written (writer is ignored). Version 0: the object was never written. */
 struct Access {
     uint64_t object = 0;
     uint64_t version = 0;
@@ -31,7 +31,7 @@ struct Access {
 };
 
 /* One attempt of a transaction. Times are of one monotonic clock in ns: before its first access,
- * and when the caller was told. */
+ * and when its caller got the outcome. */
 struct Entry {
     uint64_t txn = 0; /* unique in the history, never 0 */
     uint32_t session = 0;

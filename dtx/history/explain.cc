@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * explain.cc: say why one transaction comes before another, and name the anomaly.
+ * explain.cc: describes why one transaction precedes another, and names the anomaly.
  */
 #include "history/explain.h"
 
@@ -27,7 +27,7 @@ class Explainer
     {
     }
 
-    /* The first reason of the kinds in @mask, the plainest kind first. */
+    /* The first reason of the kinds in @mask, in the order ww, wr, rw, rt. */
     Step step(uint32_t from, uint32_t to, unsigned mask) const
     {
         Step step{ from, to };
@@ -84,7 +84,7 @@ class Explainer
         return step.before < step.after;
     }
 
-    /* Did the second make what follows one of these versions of the first? */
+    /* Did the second make the version after one that the first read or made? */
     bool overwrote(Step &step, std::span<const Item> items) const
     {
         for (const Item &item : items) {
@@ -138,7 +138,7 @@ struct Counts {
     }
 };
 
-/* Adya's names, and those that people use for the commonest shapes. */
+/* Adya's names, and the common names of frequent anomalies. */
 std::string class_name(const History &history, const std::vector<Step> &steps)
 {
     Counts counts;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * explain.h: a cycle in words: the class of anomaly, and for each hop the objects, versions or
+ * explain.h: a cycle as text: the class of anomaly, and for each hop the objects, versions or
  * times.
  *
  * Tests: tests/unit/dtx/history/directed_test.cpp
@@ -18,7 +18,7 @@
 namespace dtx::history
 {
 
-/* @component: transactions that the cycle is an example of. */
+/* @component: number of transactions in the component of the cycle. */
 Violation explain_cycle(const History &history, const Versions &versions,
                         std::span<const Hop> cycle, uint64_t component);
 

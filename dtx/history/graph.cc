@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * graph.cc: edges, first counted, then put in their places.
+ * graph.cc: counts the edges of each node, then stores them in one array.
  */
 #include "history/graph.h"
 
@@ -28,9 +28,9 @@ Graph::Graph(const History &history, const Versions &versions, bool strict) : tx
     times_ = {};
 }
 
-/* A point in time is needed where a transaction begins after another has ended. An end and a begin
- * in the same nanosecond may have overlapped. A transaction of unknown outcome has no end.
- */
+/* Adds a point in time where a transaction begins after another has ended. Transactions may overlap
+ * if one begins in the nanosecond in which the other ends. A transaction of unknown outcome has no
+ * end. / */
 void Graph::link_times(const History &history, const Versions &versions)
 {
     std::vector<Moment> begins;

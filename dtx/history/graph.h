@@ -8,9 +8,9 @@
  *   rw  A read a version, B made the next
  *   rt  A had ended when B began (strict only)
  *
- * Real time alone would be an edge for nearly every pair, so it runs through points in time, nodes
- * behind those of the transactions: A to the next point, from point to point, and from the last
- * point to B. Edges are linear in the history.
+ * An rt edge for each pair of transactions would be quadratic. Extra nodes, points in time, replace
+ * them: an edge leads from A to the next point after its end, from each point to the next, and from
+ * the last point before its begin to B. So the number of edges is linear in the history.
  *
  * Tests: tests/unit/dtx/history/graph_test.cpp
  */
@@ -77,7 +77,7 @@ class Graph
     }
 
   private:
-    /* A step of time: at this point all before has ended, and this one begins. */
+    /* The begin or the end of a transaction. */
     struct Moment {
         uint64_t at_ns;
         uint32_t txn;

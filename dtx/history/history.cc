@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * history.cc: lines become indices.
+ * history.cc: stores lines, with indices instead of numbers.
  */
 #include "history/history.h"
 
@@ -10,7 +10,7 @@ namespace dtx::history
 namespace
 {
 
-constexpr uint32_t kIndices = UINT32_C(1) << 29; /* an edge keeps its kind in the bits above */
+constexpr uint32_t kIndices = UINT32_C(1) << 29; /* an edge has its kind in the bits above */
 
 } // namespace
 
@@ -43,16 +43,16 @@ std::string History::entry(const Entry &entry)
     uint32_t index = intern_txn(entry.txn);
 
     if (txns_[index].outcome != TxnOutcome::kAbsent)
-        return "transaction " + std::to_string(entry.txn) + " is there already";
+        return "transaction " + std::to_string(entry.txn) + " occurs twice";
     if (txns_.size() + entry.reads.size() > kIndices ||
         objects_.size() + entry.reads.size() + entry.writes.size() > kIndices)
-        return "too many transactions or objects for one check";
+        return "too many transactions or objects, maximum " + std::to_string(kIndices) + " of each";
     uint64_t first = items_.size();
     for (const Access &access : entry.reads)
         items_.push_back(item(access, true));
     for (const Access &access : entry.writes)
         items_.push_back(item(access, false));
-    Txn &txn = txns_[index]; /* items may have moved it */
+    Txn &txn = txns_[index]; /* item() may have moved it */
     txn.begin_ns = entry.begin_ns;
     txn.end_ns = entry.end_ns;
     txn.first = first;

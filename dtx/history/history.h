@@ -2,8 +2,8 @@
 /*
  * history.h: a history in memory: transactions and objects as small indices.
  *
- * A transaction that is only named, as the writer of a version that was read, has an index as
- * well; TxnOutcome::kAbsent says so. Index 0 is the initial load.
+ * A transaction that has no line, but is named as the writer of a version that was read, has an
+ * index too, and TxnOutcome::kAbsent. Index 0 is the initial load.
  *
  * Tests: tests/unit/dtx/history/reader_test.cpp, directed_test.cpp
  */
@@ -21,11 +21,11 @@
 namespace dtx::history
 {
 
-inline constexpr uint32_t kLoad = 0; /* the transaction that made what was there before */
+inline constexpr uint32_t kLoad = 0; /* the initial load, as a transaction */
 
 enum class TxnOutcome : uint8_t { kCommitted, kAborted, kUnknown, kAbsent };
 
-/* One access: of what was read, the writer that the reader saw. */
+/* One access; for a read with the writer that the reader recorded. */
 struct Item {
     uint64_t version;
     uint32_t object;
@@ -35,7 +35,7 @@ struct Item {
 struct Txn {
     uint64_t begin_ns = 0;
     uint64_t end_ns = 0;
-    uint64_t first = 0; /* of its items: reads, then writes */
+    uint64_t first = 0; /* index of its first item: reads, then writes */
     uint32_t reads = 0;
     uint32_t writes = 0;
     uint32_t session = 0;
@@ -47,12 +47,13 @@ class History : public Sink
   public:
     History();
 
-    /* Several files add up: sessions of several processes, or a final state read by another. */
+    /* Several files form one history: of several processes, or a final state from another program.
+     */
     void header(const Header &header) override;
     std::string entry(const Entry &entry) override;
     std::string final_state(std::span<const Access> objects) override;
 
-    /* The database of each file was loaded for it. */
+    /* Do all files say that the database was loaded for this history? */
     bool fresh() const
     {
         return fresh_;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * intern.h: numbers of 64 bits as small indices, in the order in which they were first seen.
+ * intern.h: maps numbers of 64 bits to small indices, in the order of first occurrence.
  *
- * A table of its own because histories have millions of keys: 4 bytes a slot beside the keys, open
- * addressing, at most half full.
+ * A hash table with open addressing, at most half full, of 4 bytes a slot beside the keys:
+ * histories have millions of keys, and std::unordered_map would need several times the memory.
  *
  * Tests: tests/unit/dtx/history/intern_test.cpp
  */
@@ -34,7 +34,7 @@ class Interner
         return slot;
     }
 
-    /* kNone if it was never seen. */
+    /* kNone if the number has no index. */
     uint32_t find(uint64_t key) const
     {
         return slots_.empty() ? kNone : slots_[place(key)];
@@ -51,7 +51,8 @@ class Interner
     }
 
   private:
-    /* Addresses and transaction numbers differ in few bits: mix them all, as MurmurHash3 ends. */
+    /* Addresses and transaction numbers differ in few bits: mix them all, as the finaliser of
+     * MurmurHash3 does. */
     static uint64_t mix(uint64_t key)
     {
         key = (key ^ key >> 33) * 0xff51afd7ed558ccdull;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * outcomes.cc: look for proof that unknown transactions happened until a pass finds none.
+ * outcomes.cc: looks for proof that transactions of unknown outcome happened, until a pass finds
+ * none.
  */
 #include "history/outcomes.h"
 
@@ -25,7 +26,7 @@ Outcomes::Outcomes(const History &history, bool partial)
             accept(i);
     for (const Item &item : history_.final_items())
         see(item);
-    /* Late transactions first: each that is proven proves the writers of what it read. */
+    /* Late transactions first: a proven one proves the writers of the versions that it read. */
     std::sort(unknown.begin(), unknown.end(), [this](uint32_t a, uint32_t b) {
         return history_.txn(a).begin_ns > history_.txn(b).begin_ns;
     });

@@ -4,8 +4,8 @@
  *
  * Committed transactions happened, aborted ones did not. A transaction of unknown outcome happened
  * if the history proves it: a transaction that happened, or the final state, names it as the writer
- * of a version; or an object has a later version and no other transaction can have made this one.
- * Otherwise it left no trace and counts as not happened.
+ * of a version; or an object has a later version than one that only this transaction can have made.
+ * Otherwise it counts as not happened.
  *
  * Tests: tests/unit/dtx/history/outcomes_test.cpp
  */
@@ -46,10 +46,10 @@ class Outcomes
     /* A version that transactions of unknown outcome tried to make. */
     struct Claim {
         uint32_t object;
-        uint32_t claimants; /* those not proven to have happened */
+        uint32_t claimants; /* transactions not proven to have happened */
         uint64_t version;
-        uint32_t named; /* the writer that a reader of it names; kNone */
-        bool made;      /* by a transaction that happened */
+        uint32_t named; /* the writer that a reader recorded, or kNone */
+        bool made;      /* a transaction that happened made it */
     };
 
     void collect_claims();

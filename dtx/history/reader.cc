@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reader.cc: lines of a history, judged. A file may have any bytes: each number is checked against
- * its range, each byte against a checksum.
+ * reader.cc: parses and checks the lines of a history. A file may have any bytes: each number is
+ * checked against its range, each byte against a checksum.
  */
 #include "history/reader.h"
 
@@ -31,12 +31,12 @@ constexpr uint64_t kFormat = 1;
 constexpr std::string_view kSumName = ",\"sum\":\"";
 constexpr size_t kSumBytes = kSumName.size() + 8 + 2; /* hex digits, "} */
 
-/* What is wrong with a line; its place is added where it is known. */
+/* What is wrong with a line; read_history() adds file and line. */
 struct Wrong : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/* A place in one line. Each step either takes what it names or throws. */
+/* A position in one line. Each function either takes what its name says or throws. */
 class Cursor
 {
   public:
@@ -69,19 +69,19 @@ class Cursor
         return value;
     }
 
-    /* Up to the next quote, which is taken as well. */
+    /* Takes the characters up to the next quote, and the quote. */
     std::string_view word()
     {
         size_t length = rest_.find('"');
         std::string_view text = rest_.substr(0, length);
 
         if (length == rest_.npos)
-            fail("a string has no end");
+            fail("a string without a closing quote");
         rest_.remove_prefix(length + 1);
         return text;
     }
 
-    /* The line's checksum over all that was taken, and nothing behind it. */
+    /* Takes the line's checksum over all that was taken before, and the end of the line. */
     void sum()
     {
         size_t covered = line_.size() - rest_.size();
@@ -148,7 +148,8 @@ Status take_status(Cursor &at)
     for (Status status : { Status::kCommitted, Status::kAborted, Status::kUnknown })
         if (word == status_name(status))
             return status;
-    throw Wrong("there is no status \"" + std::string(word.substr(0, kShownBytes)) + "\"");
+    throw Wrong("status \"" + std::string(word.substr(0, kShownBytes)) +
+                "\", expected committed, aborted or unknown");
 }
 
 Header parse_header(std::string_view line)
@@ -156,14 +157,14 @@ Header parse_header(std::string_view line)
     Header header;
 
     if (line.size() <= kSumBytes)
-        throw Wrong("this is not a history of dtx");
+        throw Wrong("this is not a history of dtx: expected a header line");
     nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object() || !json.contains("dtx") || !json.contains("what") ||
         json["what"] != "header")
-        throw Wrong("this is not a history of dtx");
+        throw Wrong("this is not a history of dtx: expected a header line");
     if (json["dtx"] != kFormat)
         throw Wrong("format " + json["dtx"].dump() + ", but this program reads format 1");
-    /* Whatever else it has is under the checksum. */
+    /* Any other members are covered by the checksum only. */
     Cursor at(line);
     at.take(line.substr(0, line.size() - kSumBytes));
     at.sum();
@@ -175,7 +176,7 @@ Header parse_header(std::string_view line)
     return header;
 }
 
-/* A file in blocks, handed on as lines. */
+/* Reads a file in blocks and returns it line by line. */
 class Lines
 {
   public:
@@ -225,7 +226,7 @@ class Lines
     bool more()
     {
         if (stop_ - start_ > kLineBytesMax)
-            throw Wrong("the line is longer than any transaction's");
+            throw Wrong("a line of more than " + std::to_string(kLineBytesMax) + " bytes");
         memmove(buffer_.data(), buffer_.data() + start_, stop_ - start_);
         stop_ -= start_;
         start_ = 0;
@@ -263,18 +264,19 @@ class Reader
 
         for (; lines_.next(line); at_line_++) {
             if (result_.ended)
-                throw Wrong("there is a line behind the end line");
+                throw Wrong("a line after the end line");
             take(line);
             if (!result_.ended)
                 result_.lines++;
             result_.bytes += line.size() + 1;
         }
         if (lines_.left_over() != 0 && (!partial_ || result_.ended))
-            throw Wrong("truncated: the line has no end");
+            throw Wrong("truncated: the line has no newline");
         if (result_.lines == 0)
-            throw Wrong("empty: there is not even a header");
+            throw Wrong("empty: expected a header line");
         if (!result_.ended && !partial_)
-            throw Wrong("truncated: there is no end line (a killed run's history is partial)");
+            throw Wrong(
+                "truncated: there is no end line; for the history of a killed run, use --partial");
         return result_;
     }
 
@@ -321,11 +323,11 @@ class Reader
         take_versions(at, false, writes_);
         at.sum();
         if (entry.txn == 0)
-            throw Wrong("0 is no transaction");
+            throw Wrong("transaction number 0, expected 1 or more");
         if (session > UINT32_MAX)
             throw Wrong("session is out of range");
         if (entry.end_ns < entry.begin_ns)
-            throw Wrong("it ends before it begins");
+            throw Wrong("the end is before the begin");
         entry.session = static_cast<uint32_t>(session);
         entry.reads = reads_;
         entry.writes = writes_;
@@ -333,19 +335,20 @@ class Reader
         refuse(sink_.entry(entry));
     }
 
-    /* Reads are of before its own writes, and those are of different objects. */
+    /* A transaction records reads before its own writes only, and at most one write of each object.
+     */
     void check_versions(const Entry &entry)
     {
         auto own = [&entry](const Access &access) { return access.writer == entry.txn; };
 
         if (std::any_of(entry.reads.begin(), entry.reads.end(), own))
-            throw Wrong("it reads what it made itself");
+            throw Wrong("the transaction reads a version that it made itself");
         objects_.clear();
         for (const Access &access : entry.writes)
             objects_.push_back(access.object);
         std::sort(objects_.begin(), objects_.end());
         if (std::adjacent_find(objects_.begin(), objects_.end()) != objects_.end())
-            throw Wrong("it writes an object twice");
+            throw Wrong("the transaction writes an object twice");
     }
 
     void take_final(std::string_view line)
@@ -370,8 +373,8 @@ class Reader
         at.take("}");
         at.end();
         if (lines != result_.lines)
-            throw Wrong(std::to_string(result_.lines) + " lines stand before the end, " +
-                        std::to_string(lines) + " were written");
+            throw Wrong(std::to_string(result_.lines) + " lines before the end line, expected " +
+                        std::to_string(lines));
         put_hex(hex, sum_.value(), sizeof(hex));
         if (sum != std::string_view(hex, sizeof(hex)))
             throw Wrong("the file's checksum does not match: lines were moved or replaced");

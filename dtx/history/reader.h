@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reader.h: take a history from its file, a line at a time.
+ * reader.h: read a history from its file, a line at a time.
  *
- * The form is exactly that of FORMAT.md, so a line that was touched is noticed at that line: by its
- * form, by its own checksum, or by the end line's. Memory: one block of the file.
+ * The reader accepts exactly the form of FORMAT.md, so it reports a changed line with its number:
+ * by the form, the checksum of the line, or that of the end line. Memory: one block of the file.
  *
  * Tests: tests/unit/dtx/history/reader_test.cpp
  */
@@ -17,7 +17,8 @@
 namespace dtx::history
 {
 
-/* Takes the lines that are read. A text that is not empty refuses the line and says why. */
+/* Receives the lines that were read. A function refuses a line by returning a text that says why.
+ */
 class Sink
 {
   public:
@@ -30,7 +31,7 @@ class Sink
 struct ReadResult {
     uint64_t lines = 0;
     uint64_t bytes = 0;
-    bool ended = false; /* has its end line; false only if @partial */
+    bool ended = false; /* the file has its end line; false only if @partial */
 };
 
 /* Read @path into @sink. @partial: a run that was killed, without an end line and perhaps with a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.cc: a line for each violation, then the numbers.
+ * report.cc: prints each violation, then a line of counts.
  */
 #include "history/report.h"
 

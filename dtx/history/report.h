@@ -12,7 +12,7 @@
 namespace dtx::history
 {
 
-/* @seconds: of reading and checking. */
+/* @seconds: duration of reading and checking. */
 void report_text(FILE *out, const CheckResult &result, const CheckOptions &options, double seconds);
 void report_json(FILE *out, const CheckResult &result, const CheckOptions &options, double seconds);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * versions.cc: the order of versions, and its faults.
+ * versions.cc: orders the versions of each object and finds violations of that order.
  */
 #include "history/versions.h"
 
@@ -31,7 +31,8 @@ Versions::Versions(const History &history, const Outcomes &outcomes, bool partia
         note_base(item);
 }
 
-/* Each version that a line records: by its writer, or, where lines are missing, by its reader. */
+/* Calls @take for each version: recorded by its writer or, if the writer's line is missing, its
+ * reader. */
 template <typename Take> void Versions::each_made(Take take) const
 {
     auto lost = [this, &take](const Item &item) {
@@ -73,7 +74,7 @@ void Versions::sort_and_unite()
             if (!last || last->version != made.version)
                 made_[kept++] = made;
             else if (!lost ||
-                     last->writer != made.writer) /* many transactions read what one has written */
+                     last->writer != made.writer) /* many transactions may read one version */
                 twice_.push_back({ object, *last, made.writer });
         }
         start_[object] = first;
@@ -88,7 +89,7 @@ size_t Versions::place(uint32_t object, uint64_t version) const
 
     if (list.empty() || version <= list[0].version)
         return 0;
-    /* Without gaps it stands where its number says. */
+    /* Without gaps, its number gives its place. */
     uint64_t guess = version - list[0].version;
     if (guess < list.size() && list[guess].version == version)
         return guess;
@@ -109,7 +110,7 @@ uint64_t Versions::base(uint32_t object) const
     return version;
 }
 
-/* A version was read that is older than all versions made: the history began with it. */
+/* If the version that was read is older than all versions made, the history began with it. */
 void Versions::note_base(const Item &item)
 {
     std::span<const Made> list = of(item.object);
@@ -169,7 +170,7 @@ void Versions::check_twice(Violations &out) const
     }
 }
 
-/* Between what was made, and between that and what was there before. */
+/* Gaps between versions that were made, and between the base and the first one made. */
 void Versions::check_gaps(Violations &out) const
 {
     for (uint32_t object = 0; object < history_.objects(); object++) {
@@ -181,7 +182,7 @@ void Versions::check_gaps(Violations &out) const
             out.add(Kind::kGap, [&] {
                 return Violation{ Kind::kGap,
                                   "no transaction made " + version_name(object, base(object)) +
-                                      ", but a database just loaded has none above 1",
+                                      ", but a database that was just loaded has none above 1",
                                   {} };
             });
         for (size_t i = 0; i < list.size(); last = list[i++].version) {
@@ -208,7 +209,7 @@ bool Versions::gap_explained(uint32_t object, uint64_t low, uint64_t high) const
     return true;
 }
 
-/* What one transaction, or kNone for the final state, saw. */
+/* Checks a version that one transaction, or the final state if @who is kNone, read. */
 void Versions::check_seen(uint32_t who, const Item &item, Violations &out) const
 {
     std::span<const Made> list = of(item.object);
@@ -257,12 +258,13 @@ void Versions::check_skipped(uint32_t txn, const Item &item, Violations &out) co
         return Violation{ Kind::kLostUpdate,
                           name(txn) + " read " + version_name(item.object, item.version) +
                               " and made version " + std::to_string(list[next].version) +
-                              ": what was between them is lost",
+                              ": the versions between them are lost",
                           {} };
     });
 }
 
-/* If two transactions made the version, that is the fault, not the reader. */
+/* Is the version already reported as made by two transactions? Then its readers are not reported.
+ */
 bool Versions::made_twice(const Item &item) const
 {
     auto at = std::lower_bound(
@@ -277,7 +279,7 @@ bool Versions::made_twice(const Item &item) const
     return false;
 }
 
-/* Is this what the history began with? */
+/* Is this the version that the history began with? */
 bool Versions::is_base(const Item &item, size_t at) const
 {
     const Base &base = bases_[item.object];

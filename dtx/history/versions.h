@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * versions.h: the writer of each version of each object, in order; and the violations in that
- * order, without the graph.
+ * versions.h: the writer of each version of each object, in order; and the violations that this
+ * order shows without a graph.
  *
  * Invariants
  *   an object's versions rise by one, from its base: the one version that the history begins with
@@ -33,34 +33,36 @@ class Versions
   public:
     Versions(const History &history, const Outcomes &outcomes, bool partial);
 
-    /* Every breach of the invariants. */
+    /* Reports every violation of the invariants. */
     void check(Violations &out) const;
 
-    /* Those of one object that were made in the history. */
+    /* Versions of one object that were made in the history. */
     std::span<const Made> of(uint32_t object) const
     {
         return std::span(made_).subspan(start_[object], start_[object + 1] - start_[object]);
     }
 
-    /* Where @version stands in of(object), or the next later one; of(object).size() if none. */
+    /* Index in of(object) of @version or the next later one; of(object).size() if none. */
     size_t place(uint32_t object, uint64_t version) const;
 
-    /* Takes part in the order: it happened, or, in a partial history, its version was read. */
+    /* Does the transaction take part in the order? If it happened or, in a partial history, if a
+     * version of it was read. */
     bool counts(uint32_t txn) const
     {
         return outcomes_.happened(txn) ||
                (partial_ && history_.txn(txn).outcome == TxnOutcome::kAbsent);
     }
 
-    /* The version that an object had before, as far as it was read or follows. */
+    /* The version that an object had before the history: the one that was read, or derived from the
+     * first version made. */
     uint64_t base(uint32_t object) const;
 
   private:
     struct Base {
         uint64_t version = 0;
-        uint32_t writer = kNone; /* kNone: it was not read */
+        uint32_t writer = kNone; /* kNone: not read */
     };
-    struct Twice { /* made once more, by @second */
+    struct Twice { /* a version that @second made too */
         uint32_t object;
         Made first;
         uint32_t second;
@@ -84,9 +86,9 @@ class Versions
     const History &history_;
     const Outcomes &outcomes_;
     bool partial_;
-    std::vector<uint64_t> start_; /* of each object in made_ */
+    std::vector<uint64_t> start_; /* index in made_ of each object's first version */
     std::vector<Made> made_;
-    std::vector<Twice> twice_; /* by object and version */
+    std::vector<Twice> twice_; /* sorted by object and version */
     std::vector<Base> bases_;
 };
 

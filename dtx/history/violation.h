@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * violation.h: what a check found, by kind; the first of each kind are kept in words.
+ * violation.h: violations, counted by kind; the first ones of each kind with a text.
  */
 #ifndef DTX_HISTORY_VIOLATION_H
 #define DTX_HISTORY_VIOLATION_H
@@ -15,14 +15,14 @@ namespace dtx::history
 
 enum class Kind {
     kLostUpdate,   /* two transactions made one version */
-    kAbortedRead,  /* a version that an aborted transaction says it made: G1a */
-    kWrongWriter,  /* a version whose writer made another, or none */
-    kUnwritten,    /* a version that no transaction made */
-    kGap,          /* versions between two that are there */
+    kAbortedRead,  /* a read of a version by an aborted transaction: G1a */
+    kWrongWriter,  /* the named writer made another version, or none */
+    kUnwritten,    /* no transaction made the version that was read */
+    kGap,          /* no transaction made the versions between two others */
     kDropped,      /* the final state lacks what a committed transaction wrote */
     kTorn,         /* a transaction of unknown outcome that happened in part */
-    kCycle,        /* no serial order explains it */
-    kRealTimeCycle /* a serial order does, but none that time allows */
+    kCycle,        /* no serial order explains the history */
+    kRealTimeCycle /* a serial order does, but none in real-time order */
 };
 
 inline constexpr size_t kKinds = 9;
@@ -40,7 +40,7 @@ inline const char *kind_name(Kind kind)
 struct Violation {
     Kind kind;
     std::string text;
-    std::vector<std::string> steps; /* of a cycle */
+    std::vector<std::string> steps; /* hops of a cycle */
 };
 
 class Violations
@@ -48,7 +48,7 @@ class Violations
   public:
     explicit Violations(uint64_t limit) : limit_(limit) {}
 
-    /* @make: () -> Violation, called only if it will be kept. */
+    /* @make: () -> Violation, called only if the violation will be kept. */
     template <typename Make> void add(Kind kind, Make make)
     {
         if (counts_[static_cast<size_t>(kind)]++ < limit_)

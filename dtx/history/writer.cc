@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * writer.cc: lines of a history. FORMAT.md describes them.
+ * writer.cc: formats the lines of a history, as FORMAT.md describes them, and buffers them.
  */
 #include "history/writer.h"
 
@@ -16,12 +16,12 @@ namespace dtx::history
 namespace
 {
 
-constexpr size_t kFinalObjects = 1000;           /* in one line */
-constexpr size_t kDigits = 20;                   /* of the largest number */
+constexpr size_t kFinalObjects = 1000;           /* objects in one line of a final state */
+constexpr size_t kDigits = 20;                   /* digits of the largest number */
 constexpr size_t kAccessBytes = 3 * kDigits + 5; /* [,,], */
-constexpr size_t kEntryBytes = 200;              /* all else: names, four numbers, a status */
+constexpr size_t kEntryBytes = 200; /* the rest of a line: names, four numbers, a status */
 
-/* One line at the end of @out. Room for @bytes_max, the most that a caller adds, is made once. */
+/* Appends one line to @out. Reserves @bytes_max, the most that the caller appends, at once. */
 class Line
 {
   public:
@@ -57,7 +57,7 @@ class Line
         }
     }
 
-    /* Close it with its checksum. */
+    /* Ends the line with its checksum. */
     void seal()
     {
         uint32_t sum =
@@ -97,7 +97,7 @@ void put_entry(std::string &out, const Entry &entry)
     line.seal();
 }
 
-/* A JSON string. Bytes that are no ASCII text become '?': a workload's name needs none. */
+/* Appends a JSON string. Bytes that are not printable ASCII become '?'. */
 std::string quoted(std::string_view text)
 {
     std::string out = "\"";
@@ -170,7 +170,7 @@ void Recorder::record(const Entry &entry)
 
     put_entry(session.buffer, entry);
     session.lines++;
-    /* The line that fills a buffer may stick out of it: one transaction's size, not more. */
+    /* The last line may exceed the buffer by the size of one transaction. */
     if (session.buffer.size() >= buffer_bytes_)
         flush(session);
 }

@@ -3,9 +3,9 @@
  * writer.h: write a history while transactions run.
  *
  * Each session has a buffer of its own and is used by one thread at a time, so recording takes no
- * lock; a full buffer goes to the file under a mutex, in whole lines. What is still in buffers dies
- * with the process: a run that will be killed asks for buffers of 0 bytes, and then a line is with
- * the kernel before record() returns.
+ * lock; a full buffer goes to the file under a mutex, in whole lines. Lines in buffers are lost if
+ * the process is killed: for a run that will be killed, set buffers of 0 bytes, and record()
+ * returns only after it has passed the line to the kernel.
  *
  * Tests: tests/unit/dtx/history/writer_test.cpp
  */
@@ -30,30 +30,30 @@ class Recorder
   public:
     struct Options {
         uint32_t sessions = 1;
-        size_t buffer_bytes = 64 << 10; /* of each session; 0: nothing is held back */
+        size_t buffer_bytes = 64 << 10; /* of each session; 0: write each line at once */
     };
 
-    /* Make or empty the file. Throws Failure. */
+    /* Creates or truncates the file. Throws Failure. */
     static std::unique_ptr<Recorder> open(const std::string &path, const Header &header,
                                           const Options &options);
-    /* Without close() the file has no end line: a reader takes it for a killed run's. */
+    /* Without close() the file has no end line, as after a killed run. */
     ~Recorder();
 
     Recorder(const Recorder &) = delete;
     Recorder &operator=(const Recorder &) = delete;
 
-    /* One attempt, by the thread that has entry.session now. An error of the file is kept for
-     * close(). */
+    /* Records one attempt; only one thread at a time may use entry.session. close() reports write
+     * errors. */
     void record(const Entry &entry);
 
-    /* What was read after the run, by any thread, as often as needed. */
+    /* Records versions that were read after the run. Any thread, any number of times. */
     void final_state(std::span<const Access> objects);
 
     /* Write what is buffered and the end line; no session may record any more. Throws Failure if
      * anything could not be written. */
     void close();
 
-    /* Lines that are in the file. */
+    /* Number of lines in the file. */
     uint64_t lines() const
     {
         return lines_;
@@ -73,7 +73,7 @@ class Recorder
     std::string path_;
     size_t buffer_bytes_;
     std::vector<Session> sessions_;
-    std::mutex mutex_; /* of all below */
+    std::mutex mutex_; /* protects all members below */
     FileSum sum_;
     std::atomic<uint64_t> lines_ = 0;
     int error_ = 0;

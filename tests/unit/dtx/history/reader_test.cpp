@@ -141,12 +141,12 @@ TEST_CASE("history reader: lines that were added, dropped or moved are noticed",
     std::string end = good.substr(good.rfind("{\"what\""));
 
     REQUIRE(starts(why_not(header_line() + sealed(kTxn) + end),
-                   ":3: 2 lines stand before the end, 3 were written"));
+                   ":3: 2 lines before the end line, expected 3"));
     REQUIRE(starts(why_not(header_line() + sealed(other) + sealed(kTxn) + end),
                    ":4: the file's checksum does not match"));
     REQUIRE(starts(why_not(header_line() + sealed(kTxn) + sealed(kTxn) + end),
-                   ":3: transaction 1 is there already"));
-    REQUIRE(starts(why_not(good + sealed(kTxn)), ":5: there is a line behind"));
+                   ":3: transaction 1 occurs twice"));
+    REQUIRE(starts(why_not(good + sealed(kTxn)), ":5: a line after the end line"));
     REQUIRE(starts(why_not(sealed(kTxn)), ":1: this is not a history"));
     REQUIRE(starts(why_not(header_line() + header_line()), ":2: expected a transaction"));
     REQUIRE(starts(why_not(header_line() + "\n"), ":2: expected a transaction"));
@@ -159,13 +159,13 @@ TEST_CASE("history reader: invalid lines are refused", "[unit]")
         const char *to;
         const char *why;
     } const cases[] = {
-        { "committed", "comitted", ":2: there is no status \"comitted\"" },
-        { "\"txn\":1", "\"txn\":0", ":2: 0 is no transaction" },
+        { "committed", "comitted", ":2: status \"comitted\", expected committed" },
+        { "\"txn\":1", "\"txn\":0", ":2: transaction number 0" },
         { "\"txn\":1", "\"txn\":01", ":2: expected a number for txn" },
         { "\"txn\":1", "\"txn\":-1", ":2: expected a number for txn" },
         { "\"txn\":1", "\"txn\":18446744073709551616", ":2: txn is out of range" },
         { "\"session\":0", "\"session\":4294967296", ":2: session is out of range" },
-        { "\"begin\":10", "\"begin\":21", ":2: it ends before it begins" },
+        { "\"begin\":10", "\"begin\":21", ":2: the end is before the begin" },
         { "\"begin\":10", "\"begin\":1e1", ":2: expected ,\"end\": at column" },
         { "\"begin\":10", "\"begin\": 10", ":2: expected a number for begin" },
         { "\"end\":20,", "", ":2: expected ,\"end\": at column" },
@@ -175,8 +175,8 @@ TEST_CASE("history reader: invalid lines are refused", "[unit]")
         { "[5,2]", "[5,0]", ":2: version 0 cannot be written" },
         { "[5,2]", "[5,18446744073709551616]", ":2: a version is out of range" },
         { "\"writes\"", "\"wrote\"", ":2: expected ,\"writes\":[" },
-        { "[5,1,0]", "[5,1,1]", ":2: it reads what it made itself" },
-        { "[5,2]", "[5,2],[6,2],[5,3]", ":2: it writes an object twice" },
+        { "[5,1,0]", "[5,1,1]", ":2: the transaction reads a version that it made itself" },
+        { "[5,2]", "[5,2],[6,2],[5,3]", ":2: the transaction writes an object twice" },
     };
 
     REQUIRE(why_not_line(kTxn) == "");

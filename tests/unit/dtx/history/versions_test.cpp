@@ -113,6 +113,6 @@ TEST_CASE("versions: a transaction that skips a version has lost an update", "[u
                    { 2, 1, 2, {}, { { 5, 3 } }, Status::kUnknown },
                    { 3, 1, 2, {}, { { 5, 3 } }, Status::kUnknown } } };
 
-    require_one(story.check(), Kind::kLostUpdate, "what was between them is lost");
-    require_one(story.check(true, true), Kind::kLostUpdate, "what was between them is lost");
+    require_one(story.check(), Kind::kLostUpdate, "the versions between them are lost");
+    require_one(story.check(true, true), Kind::kLostUpdate, "the versions between them are lost");
 }
