@@ -50,7 +50,7 @@ class Comparison
     void look_at_one(Address address, const unsigned char *image, uint32_t bytes, Findings &found)
     {
         if (is_whole(image, bytes))
-            found.looked("whole", header_of(image).version != 0 ? 1 : 0);
+            found.checked("whole", header_of(image).version != 0 ? 1 : 0);
         else
             found.add("whole", place_of(cluster_, address, image) + " is torn");
     }
@@ -58,7 +58,7 @@ class Comparison
                  Findings &found)
     {
         if (first.checksum == checksum)
-            found.looked("copies", first.version != 0 ? 1 : 0);
+            found.checked("copies", first.version != 0 ? 1 : 0);
         else
             found.add("copies", place_of(cluster_, address, image) +
                                     " differs: the primary has version " +

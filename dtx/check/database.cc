@@ -35,7 +35,7 @@ Json json_of(uint32_t copy, const Finding &finding)
     return { { "copy", copy },
              { "rule", finding.rule },
              { "about", finding.about },
-             { "looked_at", finding.looked },
+             { "looked_at", finding.checked },
              { "broken", finding.broken },
              { "first", finding.first } };
 }
@@ -69,7 +69,7 @@ Json json_of(const Recovery &recovery)
 void print_finding(uint32_t copy, const Finding &finding)
 {
     printf("copy %" PRIu32 "  %-20s %10" PRIu64 " checked  ", copy, finding.rule.c_str(),
-           finding.looked);
+           finding.checked);
     if (finding.broken == 0)
         printf("holds   %s\n", finding.about.c_str());
     else
@@ -101,9 +101,9 @@ uint64_t DatabaseResult::broken() const
 
 std::vector<Findings> check_database(const Found &database, const std::string &receipts)
 {
-    std::vector<Receipt> told;
+    std::vector<Receipt> outcomes;
     if (!receipts.empty())
-        told = read_receipts(receipts);
+        outcomes = read_receipts(receipts);
 
     Cluster::Reading reading(*database.cluster);
     std::vector<Findings> all = check_copies(*database.cluster);
@@ -116,7 +116,7 @@ std::vector<Findings> check_database(const Found &database, const std::string &r
         if (database.workload)
             all[copy].append(database.workload->examine(*database.cluster, copy));
         if (!receipts.empty())
-            all[copy].append(database.workload->audit(*database.cluster, copy, told));
+            all[copy].append(database.workload->audit(*database.cluster, copy, outcomes));
     }
     return all;
 }

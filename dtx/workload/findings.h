@@ -18,39 +18,39 @@ namespace dtx
 
 struct Finding {
     std::string rule;
-    std::string about; /* what must hold */
-    uint64_t looked = 0;
+    std::string about; /* what the rule demands */
+    uint64_t checked = 0;
     uint64_t broken = 0;
-    std::vector<std::string> first; /* where and how, of the first that broke it */
+    std::vector<std::string> first; /* texts of the first violations */
 };
 
 class Findings
 {
   public:
-    /* A rule and what it says; in the order of these calls they are reported. */
+    /* Declares a rule and what it demands. Rules are reported in the order of these calls. */
     void rule(const std::string &name, const std::string &about)
     {
         of(name).about = about;
     }
-    /* @rule: what is not kept; @what: where and how. */
+    /* Adds a violation of @rule; @what: where and how. */
     void add(const std::string &rule, const std::string &what)
     {
         add_if(true, rule, what);
     }
-    /* Counts one thing that was checked. */
+    /* Counts one check of @rule, and if @wrong, a violation. */
     void add_if(bool wrong, const std::string &rule, const std::string &what)
     {
         Finding &finding = of(rule);
 
-        finding.looked++;
+        finding.checked++;
         finding.broken += wrong ? 1 : 0;
-        if (wrong && finding.first.size() < kTold)
+        if (wrong && finding.first.size() < kTextsMax)
             finding.first.push_back(what);
     }
-    /* Counts @many more, without violations. */
-    void looked(const std::string &rule, uint64_t many)
+    /* Counts @many more checks, without violations. */
+    void checked(const std::string &rule, uint64_t many)
     {
-        of(rule).looked += many;
+        of(rule).checked += many;
     }
     /* Adds the results of another check. */
     void append(const Findings &other)
@@ -61,7 +61,7 @@ class Findings
     {
         return all_;
     }
-    /* What is wrong, a sentence each. */
+    /* The violations, a sentence each. */
     std::vector<std::string> texts() const
     {
         std::vector<std::string> texts;
@@ -77,9 +77,10 @@ class Findings
     }
 
   private:
-    static constexpr size_t kTold = 3;
+    static constexpr size_t kTextsMax = 3;
 
-    /* There are a dozen or two, and mostly it is the last one again. */
+    /* Finds a rule by linear search: there are at most about twenty, and most calls name the last
+     * one again. */
     Finding &of(const std::string &rule)
     {
         if (last_ < all_.size() && all_[last_].rule == rule)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * receipts.cc: lines into a file, and back.
+ * receipts.cc: writes receipts to a file and reads them.
  *
  * Tests: tests/unit/dtx/workload/receipts_test.cpp
  */
@@ -83,7 +83,7 @@ class ReceiptReader
     void begin(const std::string &id, const std::vector<std::string> &words)
     {
         if (!known_.emplace(id, all_.size()).second)
-            refuse("transaction " + id + " has begun before");
+            refuse("transaction " + id + " begins twice");
         all_.push_back({ line_, words, false, Status::unknown, {} });
     }
     void end(const std::string &id, std::vector<std::string> words)
@@ -92,7 +92,7 @@ class ReceiptReader
         int status = 0;
 
         if (at == known_.end() || all_[at->second].ended)
-            refuse("transaction " + id + " is not under way");
+            refuse("transaction " + id + " ends without having begun, or twice");
         while (status < 3 && words[0] != kStatuses[status])
             status++;
         if (status == 3)
@@ -100,7 +100,7 @@ class ReceiptReader
         words.erase(words.begin());
         all_[at->second].ended = true;
         all_[at->second].status = static_cast<Status>(status);
-        all_[at->second].told = std::move(words);
+        all_[at->second].reported = std::move(words);
     }
 
     std::string path_;
@@ -132,7 +132,7 @@ void Receipts::put(const std::string &line)
     if (written < 0)
         fail_file(path_);
     if (static_cast<size_t>(written) != line.size())
-        throw Error(0, path_ + ": a line was cut short");
+        throw Error(0, path_ + ": a line was written only in part");
 }
 
 uint64_t Receipts::begin(const std::string &what)

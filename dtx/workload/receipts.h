@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * receipts.h: the outcomes that a run reported to its users, in a file that outlives it: a line
- * before each transaction that writes, and another when its outcome is reported. Each is written
- * before the run continues, so the file has it even if the run is killed.
+ * before each transaction that writes, and another when its outcome is reported. The run continues
+ * only after a line is written, so the file has the line even if the run is killed.
  *
  * The lines of several runs stand in one file:
  *
@@ -24,18 +24,18 @@
 namespace dtx
 {
 
-/* Written by any number of threads. */
+/* The file of a run, written by any number of threads. */
 class Receipts
 {
   public:
-    /* Adds to the file. Throws Error. */
+    /* Opens the file for appending. Throws Error. */
     explicit Receipts(const std::string &path);
     ~Receipts();
     Receipts(const Receipts &) = delete;
     Receipts &operator=(const Receipts &) = delete;
 
-    /* Returns its number. This and end() throw Error: an outcome that cannot be written must not be
-     * reported. */
+    /* Returns the number of the transaction. This and end() throw Error: a run must not report an
+     * outcome that it could not write. */
     uint64_t begin(const std::string &what);
     void end(uint64_t number, Status status, const std::string &what);
 
@@ -48,23 +48,23 @@ class Receipts
     std::atomic<uint64_t> next_ = 1;
 };
 
-/* One transaction, as a file has it. */
+/* The lines of one transaction. */
 struct Receipt {
-    uint64_t line = 0; /* of its begin */
+    uint64_t line = 0; /* number of its begin line */
     std::vector<std::string> begun;
     bool ended = false;
     Status status = Status::unknown;
-    std::vector<std::string> told;
+    std::vector<std::string> reported;
 
-    /* No caller was told its outcome. */
+    /* Was no outcome reported, or "unknown"? */
     bool open() const
     {
         return !ended || status == Status::unknown;
     }
 };
 
-/* All of a file, in the order of their begins. A last line that is cut short was not written to its
- * end by a run that was killed. Throws Error that names any other line that is none. */
+/* Reads all receipts of a file, in the order of their begin lines. Ignores an incomplete last line,
+ * which a killed run may leave. Throws Error that names any other malformed line. */
 std::vector<Receipt> read_receipts(const std::string &path);
 
 } // namespace dtx

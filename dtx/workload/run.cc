@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * run.cc: threads that start together and end together.
+ * run.cc: runs the threads of a workload, which start together and end together.
  *
- * A failure in one thread ends all; the caller gets it when all have ended. While they run, the
- * caller reads the counters of each thread, which are atomic.
+ * A failure in one thread ends all threads; run() throws it when all have ended. While they run,
+ * the caller's thread reads the counters of each thread, which are atomic.
  */
 #include "workload/run.h"
 
@@ -26,12 +26,12 @@ double seconds_since(Clock::time_point start)
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/* The threads of a run: they begin together, and the caller waits for their end. */
+/* Synchronises the threads of a run: they begin together, and the caller waits for their end. */
 class ThreadGroup
 {
   public:
     explicit ThreadGroup(uint32_t threads) : running_(threads), joining_(threads) {}
-    /* Called by a thread that is ready; returns when all are. */
+    /* Called by a thread when it has joined; returns when all have. */
     void ready()
     {
         std::unique_lock lock(mutex_);
@@ -40,8 +40,8 @@ class ThreadGroup
         changed_.notify_all();
         changed_.wait(lock, [this] { return joining_ == 0; });
     }
-    /* Called by a thread that ends, with its failure; without @was_ready, the others do not wait
-     * for it any more. */
+    /* Called by a thread that ends, with its failure or null. If it has not called ready() before,
+     * the others no longer wait for it. */
     void ended(bool was_ready, std::exception_ptr failure)
     {
         std::lock_guard lock(mutex_);
@@ -60,7 +60,7 @@ class ThreadGroup
 
         changed_.wait(lock, [this] { return joining_ == 0; });
     }
-    /* True: all have ended; false: @seconds are over. */
+    /* Waits at most @seconds; true if all threads have ended. */
     bool wait_ended(double seconds)
     {
         std::unique_lock lock(mutex_);
@@ -72,8 +72,7 @@ class ThreadGroup
     {
         stop_ = true;
     }
-    /* A table without room for more rows ends a run that counts until then. False: @failure is
-     * another one. */
+    /* Is @failure a full table? Such a run ends early, but its results count. */
     bool note_full(std::exception_ptr failure)
     {
         std::lock_guard lock(mutex_);
@@ -141,14 +140,14 @@ class Worker
             group.ready();
             run(*session, group);
             counters_ = session->counters();
-            take_away(counters_, joining);
+            subtract(counters_, joining);
         } catch (...) {
             failure = std::current_exception();
         }
         group.ended(ready, failure);
     }
 
-    /* By another thread. */
+    /* The counts so far; called by another thread. */
     KindCounts so_far() const
     {
         KindCounts counts;
@@ -160,8 +159,8 @@ class Worker
         return counts;
     }
 
-    /* The counters begin after joining. */
-    static void take_away(Counters &counters, const Counters &joining)
+    /* Excludes the operations of joining from the counters. */
+    static void subtract(Counters &counters, const Counters &joining)
     {
         counters.remote -= joining.remote;
         counters.round_trips -= joining.round_trips;
@@ -170,7 +169,7 @@ class Worker
         counters.received_bytes -= joining.received_bytes;
     }
 
-    /* When it has ended. */
+    /* After the thread has ended. */
     void add_to(RunResult &result) const
     {
         result.tally.merge(tally_);
@@ -194,25 +193,25 @@ class Worker
         std::vector<Task<void>> tasks;
 
         for (uint32_t i = 0; i < options_.coroutines; i++) {
-            Seat seat{ thread_, options_.threads, i, options_.seed };
+            TerminalPlace place{ thread_, options_.threads, i, options_.seed };
 
-            terminals.push_back(workload_.terminal(session, tally_, seat));
-            tasks.push_back(sit(*terminals.back(), session, group));
+            terminals.push_back(workload_.terminal(session, tally_, place));
+            tasks.push_back(run_terminal(*terminals.back(), session, group));
         }
         session.run(std::move(tasks));
     }
 
-    /* The loop of one terminal. */
-    Task<void> sit(Terminal &terminal, Session &session, ThreadGroup &group)
+    /* Runs transactions of one terminal until the run ends. */
+    Task<void> run_terminal(Terminal &terminal, Session &session, ThreadGroup &group)
     {
-        while (wanted(group)) {
+        while (may_start(group)) {
             Clock::time_point start = Clock::now();
             Ended ended{};
 
             try {
                 ended = co_await terminal.next();
             } catch (...) {
-                group.stop(); /* stops the other terminals of this thread */
+                group.stop(); /* also stops the other terminals of this thread */
                 if (!group.note_full(std::current_exception()))
                     throw;
                 break;
@@ -223,7 +222,7 @@ class Worker
         }
     }
 
-    bool wanted(const ThreadGroup &group)
+    bool may_start(const ThreadGroup &group)
     {
         if (group.stopped() || (options_.transactions != 0 && left_ == 0))
             return false;
@@ -254,7 +253,7 @@ class Worker
         }
     }
 
-    /* One thread writes: no need for an atomic addition. */
+    /* A single thread writes the counter, so this needs no atomic addition. */
     static void add(std::atomic<uint64_t> &counter, uint64_t more)
     {
         counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
@@ -289,7 +288,7 @@ Sample sample_of(const Workers &workers, double seconds)
 /* Waits until all threads have ended, and stops them when the time of the run is over. */
 void watch(const Workers &workers, ThreadGroup &group, const RunOptions &options, RunResult &result)
 {
-    constexpr double kPatience = 0.05; /* seconds between reads of options.stop */
+    constexpr double kPollSeconds = 0.05; /* seconds between reads of options.stop */
     Clock::time_point start;
     double next = options.interval;
 
@@ -297,9 +296,9 @@ void watch(const Workers &workers, ThreadGroup &group, const RunOptions &options
     start = Clock::now();
     for (bool ended = false; !ended;) {
         double now = seconds_since(start);
-        double end = options.seconds > 0 ? options.seconds - now : kPatience;
+        double end = options.seconds > 0 ? options.seconds - now : kPollSeconds;
 
-        ended = group.wait_ended(std::max(0.001, std::min({ kPatience, end, next - now })));
+        ended = group.wait_ended(std::max(0.001, std::min({ kPollSeconds, end, next - now })));
         now = seconds_since(start);
         if ((options.seconds > 0 && now >= options.seconds) ||
             (options.stop != nullptr && options.stop->load()))
@@ -315,7 +314,7 @@ void watch(const Workers &workers, ThreadGroup &group, const RunOptions &options
     result.samples.push_back(sample_of(workers, result.seconds));
 }
 
-/* @each(i) in a thread of its own for each i below @threads. */
+/* Starts @threads threads, of which number i calls @each(i). */
 template <class Each> std::vector<std::thread> start_threads(uint32_t threads, Each each)
 {
     std::vector<std::thread> all;
@@ -327,7 +326,7 @@ template <class Each> std::vector<std::thread> start_threads(uint32_t threads, E
 
 double part_of(const LoadCount &count, uint32_t threads)
 {
-    /* The amount of work is known once all threads have joined. */
+    /* The total is known only when all threads have counted their pieces. */
     if (count.shares < threads || count.pieces == 0)
         return 0;
     return static_cast<double>(count.done) / static_cast<double>(count.pieces);
@@ -342,17 +341,17 @@ RunResult::RunResult(size_t kinds) : tally(kinds)
 
 std::unique_ptr<Session> join(const Cluster &cluster, uint32_t coordinator, Listener *listener)
 {
-    constexpr double kPatience = 15;
-    constexpr auto kLongest = std::chrono::milliseconds(500);
+    constexpr double kRetrySeconds = 15;
+    constexpr auto kStepMax = std::chrono::milliseconds(500);
     Clock::time_point start = Clock::now();
 
-    /* An attempt to join that fails at one server has claimed logs at others, which must be
-     * released in turn: waits grow. */
-    for (auto step = std::chrono::milliseconds(2);; step = std::min(2 * step, kLongest)) {
+    /* An attempt that fails at one server has claimed logs at others, and their servers must notice
+     * that it gave up. So the pause doubles after each attempt. */
+    for (auto step = std::chrono::milliseconds(2);; step = std::min(2 * step, kStepMax)) {
         try {
             return std::make_unique<Session>(cluster, coordinator, listener);
         } catch (const Error &error) {
-            if (error.code() != RPM_E_OWNED || seconds_since(start) > kPatience)
+            if (error.code() != RPM_E_OWNED || seconds_since(start) > kRetrySeconds)
                 throw;
         }
         std::this_thread::sleep_for(step);
@@ -362,7 +361,7 @@ std::unique_ptr<Session> join(const Cluster &cluster, uint32_t coordinator, List
 void load(Workload &workload, const Cluster &cluster, uint32_t threads,
           const std::atomic<bool> *stop, const std::function<void(double part)> &on_progress)
 {
-    constexpr double kOften = 0.1; /* seconds */
+    constexpr double kProgressSeconds = 0.1;
     ThreadGroup group(threads);
     LoadCount count;
     auto each = [&](uint32_t i) {
@@ -379,7 +378,7 @@ void load(Workload &workload, const Cluster &cluster, uint32_t threads,
     };
 
     std::vector<std::thread> all = start_threads(threads, each);
-    while (on_progress && !group.wait_ended(kOften))
+    while (on_progress && !group.wait_ended(kProgressSeconds))
         on_progress(part_of(count, threads));
     for (std::thread &thread : all)
         thread.join();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * workload.h: what a benchmark is made of: a schema, its load, transactions by kind, and the rules
- * that the rows must keep after any run.
+ * workload.h: the interface of a benchmark: a schema, its load, transactions of several kinds, and
+ * the rules that the rows must keep after any run.
  *
- * A terminal is one user: it makes up its input and runs one transaction after the other in a
- * coroutine of its session. A tally of its thread counts the outcomes and effects of its
+ * A terminal simulates one user: it draws input and runs one transaction after the other in a
+ * coroutine of a session. The tally of its thread counts the outcomes and effects of its
  * transactions.
  *
  * Tests: tests/unit/dtx/workload/
@@ -27,11 +27,11 @@
 namespace dtx
 {
 
-/* How often transactions of one kind ended how. */
+/* Number of transactions of one kind by outcome. */
 struct KindCounts {
     uint64_t committed = 0;
-    uint64_t aborted = 0;   /* by the rules of the business */
-    uint64_t conflicts = 0; /* attempts that had to be made again */
+    uint64_t aborted = 0;   /* by the rules of the benchmark */
+    uint64_t conflicts = 0; /* attempts that were repeated */
     uint64_t unknown = 0;
 
     uint64_t attempts() const
@@ -48,11 +48,11 @@ struct Tally {
 
     std::vector<KindCounts> counts; /* by kind */
     Ledger ledger;
-    Receipts *receipts = nullptr; /* nullptr: none are kept */
+    Receipts *receipts = nullptr; /* nullptr: none are written */
     uint64_t skipped = 0;         /* TPC-C: districts that had nothing to deliver */
 };
 
-/* How a transaction as the workload counts them has ended; it may be several of the database. */
+/* The outcome of one transaction of the workload, which may be several of the database. */
 struct Ended {
     uint32_t kind;
     Outcome outcome;
@@ -62,12 +62,12 @@ class Terminal
 {
   public:
     virtual ~Terminal() = default;
-    /* One transaction of this terminal's mix. Its effects on totals are in the tally afterwards. */
+    /* Runs one transaction of the mix, and adds its effects on totals to the tally. */
     virtual Task<Ended> next() = 0;
 };
 
 /* The place of a terminal in a run: coroutine @coroutine of thread @thread of @threads. */
-struct Seat {
+struct TerminalPlace {
     uint32_t thread = 0;
     uint32_t threads = 1;
     uint32_t coroutine = 0;
@@ -88,36 +88,35 @@ class Workload
     /* Names of the kinds of transactions. */
     virtual const std::vector<std::string> &kinds() const = 0;
 
-    /* A share of the load; they may run at the same time, each in its own thread. Throws Error:
-     * RPM_E_EXISTS if rows are there, code 0 if it was stopped. */
+    /* Loads one share; several threads may load theirs at the same time. Throws Error: RPM_E_EXISTS
+     * if the database has rows already, code 0 if it was stopped. */
     virtual void load(Session &session, const Share &share) = 0;
 
-    /* The session, the tally and this workload must outlive it. */
+    /* A new terminal. The session, the tally and this workload must outlive it. */
     virtual std::unique_ptr<Terminal> terminal(Session &session, Tally &tally,
-                                               const Seat &seat) = 0;
+                                               const TerminalPlace &place) = 0;
 
-    /* What must hold of copy @copy of all rows, and whether it does. No session uses the
-     * database meanwhile. */
+    /* Checks the rules on copy @copy of all rows. No session may use the database meanwhile. */
     virtual Findings examine(const Cluster &cluster, uint32_t copy) = 0;
 
     /* Compares the rows with the outcomes that all runs since the load have reported. Throws Error,
-     * also of a workload that gives no receipts. */
+     * also if the workload writes no receipts. */
     virtual Findings audit(const Cluster &cluster, uint32_t copy,
                            const std::vector<Receipt> &receipts);
 
-    /* What is wrong, a sentence each; empty: nothing. */
+    /* As examine(), but returns the violations, a sentence each. */
     std::vector<std::string> check(const Cluster &cluster, uint32_t copy)
     {
         return examine(cluster, copy).texts();
     }
 
-    /* The sums that tallies keep a ledger of; as above. */
+    /* The sums of the database whose changes ledgers count. No session may use it meanwhile. */
     virtual Totals totals(const Cluster &cluster, uint32_t copy) = 0;
 
-    /* What totals() must be after the load. */
+    /* The value of totals() after the load. */
     virtual Totals loaded() = 0;
 
-    /* check(), and that the totals have moved from @before by what the ledger says. */
+    /* check(), and whether the totals have changed since @before as the ledger says. */
     std::vector<std::string> check_run(const Cluster &cluster, uint32_t copy, const Totals &before,
                                        const Tally &tally);
 };

@@ -68,7 +68,7 @@ class ReceiptFile
 };
 
 std::string faults_of(tpcc::Tpcc &workload, const Cluster &cluster, const Tally &tally,
-                      const std::vector<Receipt> &told)
+                      const std::vector<Receipt> &receipts)
 {
     std::vector<Findings> all = checks::check_copies(cluster);
     std::string faults;
@@ -78,7 +78,7 @@ std::string faults_of(tpcc::Tpcc &workload, const Cluster &cluster, const Tally 
 
         if (wrong.empty()) {
             all[copy].append(checks::check_indexes(cluster, copy));
-            all[copy].append(workload.audit(cluster, copy, told));
+            all[copy].append(workload.audit(cluster, copy, receipts));
             wrong = all[copy].texts();
             for (const std::string &text :
                  workload.check_run(cluster, copy, workload.loaded(), tally))
@@ -121,7 +121,7 @@ Result live_through(uint64_t event, uint32_t server, rpm_cut cut, uint32_t canar
         std::vector<Task<void>> tasks;
 
         for (uint32_t i = 0; i < 2; i++) {
-            terminals.push_back(workload.terminal(session, tally, Seat{ 0, 1, i, 7 }));
+            terminals.push_back(workload.terminal(session, tally, TerminalPlace{ 0, 1, i, 7 }));
             tasks.push_back(sit(*terminals.back()));
         }
         try {

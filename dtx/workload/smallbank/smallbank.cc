@@ -56,9 +56,10 @@ void SmallBank::load(Session &session, const Share &share)
     smallbank::load(session, parameters_, tables_, share);
 }
 
-std::unique_ptr<Terminal> SmallBank::terminal(Session &session, Tally &tally, const Seat &seat)
+std::unique_ptr<Terminal> SmallBank::terminal(Session &session, Tally &tally,
+                                              const TerminalPlace &place)
 {
-    return std::make_unique<Customer>(session, tally, parameters_, tables_, seat.own_seed());
+    return std::make_unique<Customer>(session, tally, parameters_, tables_, place.own_seed());
 }
 
 Findings SmallBank::examine(const Cluster &cluster, uint32_t copy)

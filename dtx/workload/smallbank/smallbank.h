@@ -28,7 +28,8 @@ class SmallBank : public Workload
     }
     const std::vector<std::string> &kinds() const override;
     void load(Session &session, const Share &share) override;
-    std::unique_ptr<Terminal> terminal(Session &session, Tally &tally, const Seat &seat) override;
+    std::unique_ptr<Terminal> terminal(Session &session, Tally &tally,
+                                       const TerminalPlace &place) override;
     Findings examine(const Cluster &cluster, uint32_t copy) override;
     Totals totals(const Cluster &cluster, uint32_t copy) override;
     Totals loaded() override;

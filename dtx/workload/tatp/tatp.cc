@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tatp.cc: terminals of TATP.
+ * tatp.cc: the workload and its terminals.
  */
 #include "workload/tatp/tatp.h"
 
@@ -59,9 +59,9 @@ void Tatp::load(Session &session, const Share &share)
     tatp::load(session, parameters_, tables_, share);
 }
 
-std::unique_ptr<Terminal> Tatp::terminal(Session &session, Tally &tally, const Seat &seat)
+std::unique_ptr<Terminal> Tatp::terminal(Session &session, Tally &tally, const TerminalPlace &place)
 {
-    return std::make_unique<Caller>(session, tally, parameters_, tables_, seat.own_seed());
+    return std::make_unique<Caller>(session, tally, parameters_, tables_, place.own_seed());
 }
 
 Findings Tatp::examine(const Cluster &cluster, uint32_t copy)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tatp.h: TATP as a workload. What is checked is in check.h.
+ * tatp.h: TATP as a workload. check.h describes the checks.
  *
  * Tests: tests/unit/dtx/workload/tatp_test.cpp
  */
@@ -24,7 +24,8 @@ class Tatp : public Workload
     }
     const std::vector<std::string> &kinds() const override;
     void load(Session &session, const Share &share) override;
-    std::unique_ptr<Terminal> terminal(Session &session, Tally &tally, const Seat &seat) override;
+    std::unique_ptr<Terminal> terminal(Session &session, Tally &tally,
+                                       const TerminalPlace &place) override;
     Findings examine(const Cluster &cluster, uint32_t copy) override;
     Totals totals(const Cluster &cluster, uint32_t copy) override;
     Totals loaded() override;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check.cc: the conditions, by what they speak of: warehouses, districts, orders, customers, stock.
+ * check.cc: checks the conditions of warehouses, districts, orders, customers and stock.
  */
 #include "workload/tpcc/check.h"
 
@@ -21,24 +21,24 @@ struct Rule {
 constexpr Rule kRules[] = {
     { "condition 1", "W_YTD is the sum of D_YTD" },
     { "condition 2",
-      "D_NEXT_O_ID - 1 is the latest order, and the latest new one if there is one" },
+      "D_NEXT_O_ID - 1 is the latest order, and the latest new order if there is one" },
     { "condition 3", "new orders of a district have no gaps" },
     { "condition 4", "the sum of O_OL_CNT of a district is its number of order lines" },
-    { "condition 5", "an order has no carrier exactly as long as it is a new one" },
+    { "condition 5", "an order has no carrier if and only if it is a new order" },
     { "condition 6", "O_OL_CNT is the number of an order's lines" },
-    { "condition 7", "a line has no delivery date exactly as long as its order has no carrier" },
+    { "condition 7", "an order line has no delivery date if and only if its order has no carrier" },
     { "condition 8", "W_YTD is the sum of its H_AMOUNT" },
     { "condition 9", "D_YTD is the sum of its H_AMOUNT" },
-    { "condition 10", "C_BALANCE is what was delivered less what was paid by history" },
-    { "condition 11", "orders less new orders are those delivered at the load and since" },
-    { "condition 12", "C_BALANCE and C_YTD_PAYMENT together are what was delivered" },
-    { "rows", "tables that never grow have the rows of the load, each once" },
+    { "condition 10", "C_BALANCE is the amount of delivered lines less the sum of H_AMOUNT" },
+    { "condition 11", "orders less new orders are the orders delivered by the load and since" },
+    { "condition 12", "C_BALANCE plus C_YTD_PAYMENT is the amount of delivered lines" },
+    { "rows", "tables that never grow have each row of the load once" },
     { "orders by customer", "each order is in the list of its customer" },
     { "payments", "C_PAYMENT_CNT is the number of a customer's history rows" },
     { "deliveries",
       "C_DELIVERY_CNT is the number of a customer's orders delivered since the load" },
-    { "last names", "each customer is in the list of the last name, by first names" },
-    { "stock", "sums and counts of stock are those of the order lines since the load" },
+    { "last names", "each customer is in the list of its last name, ordered by first names" },
+    { "stock", "sums and counts of stock equal those of the order lines since the load" },
 };
 
 std::string text(const char *what, int64_t a, int64_t b)
@@ -60,9 +60,9 @@ void check_warehouses(const Facts &facts, Findings &found)
         std::string at = "warehouse " + std::to_string(w) + ": ";
 
         found.add_if(one.ytd != one.district_ytd, "condition 1",
-                     at + text("sums of it and its districts", one.ytd, one.district_ytd));
+                     at + text("W_YTD and the sum of D_YTD", one.ytd, one.district_ytd));
         found.add_if(one.ytd != one.history_amount, "condition 8",
-                     at + text("sums of it and its history", one.ytd, one.history_amount));
+                     at + text("W_YTD and the sum of H_AMOUNT", one.ytd, one.history_amount));
     }
 }
 
@@ -70,16 +70,16 @@ void check_new_orders(const DistrictFacts &one, const std::string &at, Findings 
 {
     int64_t last = int64_t{ one.next_o_id } - 1;
 
-    found.add_if(
-        last != static_cast<int64_t>(one.order_max), "condition 2",
-        at + text("next order less 1, and latest", last, static_cast<int64_t>(one.order_max)));
+    found.add_if(last != static_cast<int64_t>(one.order_max), "condition 2",
+                 at + text("D_NEXT_O_ID - 1 and the latest order", last,
+                           static_cast<int64_t>(one.order_max)));
     if (one.new_orders == 0)
         return;
     found.add_if(last != static_cast<int64_t>(one.new_max), "condition 2",
-                 at + text("next order less 1, and latest new one", last,
+                 at + text("D_NEXT_O_ID - 1 and the latest new order", last,
                            static_cast<int64_t>(one.new_max)));
     found.add_if(one.new_max - one.new_min + 1 != one.new_orders, "condition 3",
-                 at + text("new orders from first to last, and rows",
+                 at + text("numbers from the first to the last new order, and new orders",
                            static_cast<int64_t>(one.new_max - one.new_min + 1),
                            static_cast<int64_t>(one.new_orders)));
 }
@@ -93,15 +93,15 @@ void check_districts(const Facts &facts, const Parameters &parameters, Findings 
 
         check_new_orders(one, at, found);
         found.add_if(one.order_lines != one.lines, "condition 4",
-                     at + text("lines by the orders, and rows",
+                     at + text("the sum of O_OL_CNT and order lines",
                                static_cast<int64_t>(one.order_lines),
                                static_cast<int64_t>(one.lines)));
         found.add_if(one.ytd != one.history_amount, "condition 9",
-                     at + text("sums of it and its history", one.ytd, one.history_amount));
+                     at + text("D_YTD and the sum of H_AMOUNT", one.ytd, one.history_amount));
         found.add_if(gone != delivered, "condition 11",
-                     at + text("orders less new ones, and deliveries", gone, delivered));
+                     at + text("orders less new orders, and delivered orders", gone, delivered));
         found.add_if(one.orders != one.by_customer, "orders by customer",
-                     at + text("orders and entries", static_cast<int64_t>(one.orders),
+                     at + text("orders and entries by customer", static_cast<int64_t>(one.orders),
                                static_cast<int64_t>(one.by_customer)));
     }
 }
@@ -111,36 +111,39 @@ void check_orders(const Facts &facts, Findings &found)
     for (const auto &[key, one] : facts.order) {
         found.add_if(one.rows != 1, "rows", place(key) + "a new order without an order");
         found.add_if((one.carrier == 0) != one.is_new, "condition 5",
-                     place(key) + text("carrier and new order", one.carrier, one.is_new));
+                     place(key) +
+                         text("carrier, and whether it is a new order,", one.carrier, one.is_new));
         found.add_if(one.lines != one.line_rows, "condition 6",
-                     place(key) + text("lines and rows", one.lines, one.line_rows));
+                     place(key) + text("O_OL_CNT and order lines", one.lines, one.line_rows));
         found.add_if(!one.by_customer, "orders by customer", place(key) + "no entry");
     }
-    found.looked("condition 7", facts.lines());
+    found.checked("condition 7", facts.lines());
     found.add_if(facts.lines_dated_wrong != 0, "condition 7",
                  std::to_string(facts.lines_dated_wrong) + " lines");
     found.add_if(facts.lines_of_no_order != 0, "rows",
-                 std::to_string(facts.lines_of_no_order) + " lines of no order");
+                 std::to_string(facts.lines_of_no_order) + " order lines without an order");
 }
 
 void check_customers(const Facts &facts, Findings &found)
 {
     for (const auto &[key, one] : facts.customer) {
-        found.add_if(one.rows != 1, "rows", place(key) + "a customer who is not there");
+        found.add_if(one.rows != 1, "rows",
+                     place(key) + "rows refer to a customer that does not exist");
         found.add_if(one.balance != one.delivered - one.paid, "condition 10",
-                     place(key) + text("balance, and delivered less paid", one.balance,
+                     place(key) + text("C_BALANCE, and delivered lines less payments,", one.balance,
                                        one.delivered - one.paid));
         found.add_if(one.balance + one.ytd_payment != one.delivered, "condition 12",
-                     place(key) + text("balance and payments, and delivered",
+                     place(key) + text("C_BALANCE plus C_YTD_PAYMENT, and delivered lines,",
                                        one.balance + one.ytd_payment, one.delivered));
         found.add_if(one.payment_count != one.payments, "payments",
-                     place(key) + text("count and history", static_cast<int64_t>(one.payment_count),
+                     place(key) + text("C_PAYMENT_CNT and history rows",
+                                       static_cast<int64_t>(one.payment_count),
                                        static_cast<int64_t>(one.payments)));
         found.add_if(one.delivery_count != one.orders, "deliveries",
-                     place(key) + text("count and delivered orders",
+                     place(key) + text("C_DELIVERY_CNT and delivered orders",
                                        static_cast<int64_t>(one.delivery_count),
                                        static_cast<int64_t>(one.orders)));
-        found.add_if(!one.named, "last names", place(key) + "in no list");
+        found.add_if(!one.named, "last names", place(key) + "in no list of last names");
     }
     found.add_if(facts.names_out_of_order != 0, "last names",
                  std::to_string(facts.names_out_of_order) + " out of order");
@@ -152,19 +155,21 @@ void check_stock(const Facts &facts, Findings &found)
         std::string at = "warehouse " + std::to_string(warehouse_of(key)) + " item " +
                          std::to_string(key & 0xffffffff) + ": ";
 
-        found.add_if(one.rows != 1, "rows", at + "stock that is not there");
+        found.add_if(one.rows != 1, "rows", at + "order lines of stock that does not exist");
         found.add_if(one.ytd != one.line_quantity, "stock",
-                     at + text("sold, and by the lines", one.ytd, one.line_quantity));
+                     at +
+                         text("S_YTD and the quantity of order lines", one.ytd, one.line_quantity));
         found.add_if(one.orders != one.lines, "stock",
-                     at + text("orders, and lines", static_cast<int64_t>(one.orders),
+                     at + text("S_ORDER_CNT and order lines", static_cast<int64_t>(one.orders),
                                static_cast<int64_t>(one.lines)));
         found.add_if(one.remote != one.remote_lines, "stock",
-                     at + text("remote orders, and lines", static_cast<int64_t>(one.remote),
+                     at + text("S_REMOTE_CNT and remote order lines",
+                               static_cast<int64_t>(one.remote),
                                static_cast<int64_t>(one.remote_lines)));
     }
 }
 
-/* Tables that only ever have the rows of the load have them all. */
+/* Checks the numbers of rows of tables that transactions neither grow nor shrink. */
 void check_rows(const Facts &facts, const Parameters &parameters, Findings &found)
 {
     uint64_t w = parameters.warehouses;
@@ -183,10 +188,11 @@ void check_rows(const Facts &facts, const Parameters &parameters, Findings &foun
         found.add_if(one.rows != 1, "rows", "warehouse " + std::to_string(key));
     for (const auto &[key, one] : facts.district) {
         found.add_if(one.rows != 1, "rows", place(key) + "no district");
-        found.add_if(
-            one.customers != parameters.customers || one.named != parameters.customers, "rows",
-            place(key) + text("customers, and in lists", static_cast<int64_t>(one.customers),
-                              static_cast<int64_t>(one.named)));
+        found.add_if(one.customers != parameters.customers || one.named != parameters.customers,
+                     "rows",
+                     place(key) + text("customers, and customers in lists of last names,",
+                                       static_cast<int64_t>(one.customers),
+                                       static_cast<int64_t>(one.named)));
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * receipts.cc: orders and payments of a database as the texts that receipts would have of them, and
- * then text against text.
+ * receipts.cc: formats orders and payments of a database as the texts of receipts, and compares
+ * these with the receipts.
  *
  * Tests: tests/unit/dtx/workload/receipts_test.cpp
  */
@@ -49,14 +49,15 @@ std::string payment_text(District at, District of, int64_t amount, uint64_t date
            std::to_string(date);
 }
 
-/* Rows found, less those that callers were told of: number of the order, or customer, by text. */
-using There = std::multimap<std::string, uint64_t>;
+/* Rows of the database without a receipt so far: receipt text to number of the order or customer.
+ */
+using FoundRows = std::multimap<std::string, uint64_t>;
 
-There orders_there(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
-                   const Tables &tables)
+FoundRows found_orders(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
+                       const Tables &tables)
 {
     std::unordered_map<uint64_t, std::map<uint32_t, std::string>> lines;
-    There there;
+    FoundRows rows;
 
     scan_rows(cluster, tables.order_line, copy, [&](uint64_t key, const OrderLineRow &row) {
         uint32_t o = static_cast<uint32_t>(key >> 4);
@@ -69,72 +70,73 @@ There orders_there(const Cluster &cluster, uint32_t copy, const Parameters &para
         std::string text = order_text(district_of(key), row.c_id, row.entry_date);
 
         if ((key & 0xffffffff) <= parameters.customers)
-            return; /* of the load */
+            return; /* inserted by the load */
         for (const auto &[number, line] : lines[key])
             text += line;
-        there.emplace(text, key & 0xffffffff);
+        rows.emplace(text, key & 0xffffffff);
     });
-    return there;
+    return rows;
 }
 
-There payments_there(const Cluster &cluster, uint32_t copy, const Tables &tables)
+FoundRows found_payments(const Cluster &cluster, uint32_t copy, const Tables &tables)
 {
-    There there;
+    FoundRows rows;
 
     scan_rows(cluster, tables.history, copy, [&](uint64_t, const HistoryRow &row) {
         if (row.date != load_date())
-            there.emplace(payment_text({ row.w_id, row.d_id }, { row.c_w_id, row.c_d_id },
-                                       row.amount, row.date),
-                          row.c_id);
+            rows.emplace(payment_text({ row.w_id, row.d_id }, { row.c_w_id, row.c_d_id },
+                                      row.amount, row.date),
+                         row.c_id);
     });
-    return there;
+    return rows;
 }
 
 class Audit
 {
   public:
-    Audit(const char *what, There there) : what_(what), there_(std::move(there)) {}
+    Audit(const char *what, FoundRows rows) : what_(what), rows_(std::move(rows)) {}
 
-    /* A transaction whose caller was told that it committed: its row must be there. Take it out. */
-    void told(const Receipt &receipt, Findings &found)
+    /* A transaction that was reported as committed: its row must exist. Removes the row. */
+    void acknowledged(const Receipt &receipt, Findings &found)
     {
         std::string text = joined(receipt.begun);
-        auto range = there_.equal_range(text);
+        auto range = rows_.equal_range(text);
         auto at = std::find_if(range.first, range.second, [&](const auto &one) {
-            return receipt.told.size() == 1 && std::to_string(one.second) == receipt.told[0];
+            return receipt.reported.size() == 1 &&
+                   std::to_string(one.second) == receipt.reported[0];
         });
 
         found.add_if(at == range.second, std::string("acknowledged ") + what_,
-                     "line " + std::to_string(receipt.line) + ": " + text + ", told " +
-                         joined(receipt.told) + ": not there, or not whole");
+                     "line " + std::to_string(receipt.line) + ": " + text + ", reported " +
+                         joined(receipt.reported) + ": missing or incomplete");
         if (at != range.second)
-            there_.erase(at);
+            rows_.erase(at);
     }
-    /* A transaction of unknown outcome. */
+    /* A transaction of unknown outcome: its row may exist. Removes the row. */
     void open(const Receipt &receipt)
     {
-        auto at = there_.find(joined(receipt.begun));
+        auto at = rows_.find(joined(receipt.begun));
 
-        if (at == there_.end())
+        if (at == rows_.end())
             return;
         happened_++;
-        there_.erase(at);
+        rows_.erase(at);
     }
-    /* The rows left have no transaction that can have made them. */
+    /* No transaction can have made the rows that are left. */
     void end(Findings &found)
     {
         std::string rule = std::string("other ") + what_;
 
-        found.looked(rule, happened_);
-        for (const auto &[text, number] : there_)
+        found.checked(rule, happened_);
+        for (const auto &[text, number] : rows_)
             found.add(rule, text + ", number " + std::to_string(number) +
-                                ": not whole, or no transaction began it, or its caller was told "
-                                "it was undone");
+                                ": incomplete, or no transaction began it, or it was reported "
+                                "as aborted");
     }
 
   private:
     const char *what_;
-    There there_;
+    FoundRows rows_;
     uint64_t happened_ = 0;
 };
 
@@ -157,8 +159,8 @@ std::string begun(const PaymentInput &input)
 Findings check_receipts(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
                         const Tables &tables, const std::vector<Receipt> &receipts)
 {
-    Audit orders("orders", orders_there(cluster, copy, parameters, tables));
-    Audit payments("payments", payments_there(cluster, copy, tables));
+    Audit orders("orders", found_orders(cluster, copy, parameters, tables));
+    Audit payments("payments", found_payments(cluster, copy, tables));
     auto audit_of = [&](const Receipt &receipt) -> Audit & {
         if (receipt.begun[0] != "order" && receipt.begun[0] != "payment")
             throw Error(0, "receipts: line " + std::to_string(receipt.line) + ": '" +
@@ -168,13 +170,13 @@ Findings check_receipts(const Cluster &cluster, uint32_t copy, const Parameters 
     };
     Findings found;
 
-    found.rule("acknowledged orders", "each that a user was told of is there, whole");
-    found.rule("other orders", "each was under way when its run ended, and is whole");
-    found.rule("acknowledged payments", "each that a user was told of is there");
-    found.rule("other payments", "each was under way when its run ended");
+    found.rule("acknowledged orders", "each order that was reported as committed is complete");
+    found.rule("other orders", "each other order is of unknown outcome and complete");
+    found.rule("acknowledged payments", "each payment that was reported as committed exists");
+    found.rule("other payments", "each other payment is of unknown outcome");
     for (const Receipt &receipt : receipts)
         if (receipt.ended && receipt.status == Status::committed)
-            audit_of(receipt).told(receipt, found);
+            audit_of(receipt).acknowledged(receipt, found);
     for (const Receipt &receipt : receipts)
         if (receipt.open())
             audit_of(receipt).open(receipt);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tpcc.cc: terminals of TPC-C. Each belongs to one district for good.
+ * tpcc.cc: the workload and its terminals. Each terminal belongs to one district.
  */
 #include "workload/tpcc/tpcc.h"
 
@@ -16,10 +16,11 @@ namespace dtx::tpcc
 namespace
 {
 
-/* Threads spread over the warehouses, and their coroutines over what is left and over districts. */
-District home_of(const Parameters &parameters, const Seat &seat)
+/* The district of a terminal. Terminals are numbered over all threads: consecutive ones are in
+ * different warehouses, and those of one warehouse in different districts. */
+District home_of(const Parameters &parameters, const TerminalPlace &place)
 {
-    uint64_t number = seat.thread + uint64_t{ seat.threads } * seat.coroutine;
+    uint64_t number = place.thread + uint64_t{ place.threads } * place.coroutine;
 
     return { static_cast<uint32_t>(number % parameters.warehouses) + 1,
              static_cast<uint32_t>(number / parameters.warehouses % kDistricts) + 1 };
@@ -29,10 +30,10 @@ class Clerk : public Terminal
 {
   public:
     Clerk(Session &session, Tally &tally, const Parameters &parameters, const Tables &tables,
-          const Seat &seat)
+          const TerminalPlace &place)
         : session_(session), tally_(tally),
-          inputs_(parameters, run_constants(parameters.load_seed, seat.seed),
-                  home_of(parameters, seat), seat.own_seed()),
+          inputs_(parameters, run_constants(parameters.load_seed, place.seed),
+                  home_of(parameters, place), place.own_seed()),
           context_{ parameters, tables }
     {
     }
@@ -98,7 +99,7 @@ class Clerk : public Terminal
         co_return ended(kOrderStatus, outcome);
     }
 
-    /* One for the counts, ten for the database. */
+    /* A delivery: one transaction of the workload, ten of the database. */
     Task<Ended> delivery()
     {
         DeliveryInput input = inputs_.delivery();
@@ -148,9 +149,9 @@ void Tpcc::load(Session &session, const Share &share)
     tpcc::load(session, parameters_, tables_, share);
 }
 
-std::unique_ptr<Terminal> Tpcc::terminal(Session &session, Tally &tally, const Seat &seat)
+std::unique_ptr<Terminal> Tpcc::terminal(Session &session, Tally &tally, const TerminalPlace &place)
 {
-    return std::make_unique<Clerk>(session, tally, parameters_, tables_, seat);
+    return std::make_unique<Clerk>(session, tally, parameters_, tables_, place);
 }
 
 Findings Tpcc::examine(const Cluster &cluster, uint32_t copy)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tpcc.h: TPC-C as a workload: all five transactions, derived from the specification (5.11) but for
- * the times that terminals wait. What is checked is in check.h.
+ * tpcc.h: TPC-C as a workload: all five transactions of the specification (5.11), without the times
+ * that terminals wait. check.h describes the checks.
  *
  * Tests: tests/unit/dtx/workload/tpcc_test.cpp
  */
@@ -25,7 +25,8 @@ class Tpcc : public Workload
     }
     const std::vector<std::string> &kinds() const override;
     void load(Session &session, const Share &share) override;
-    std::unique_ptr<Terminal> terminal(Session &session, Tally &tally, const Seat &seat) override;
+    std::unique_ptr<Terminal> terminal(Session &session, Tally &tally,
+                                       const TerminalPlace &place) override;
     Findings examine(const Cluster &cluster, uint32_t copy) override;
     Findings audit(const Cluster &cluster, uint32_t copy,
                    const std::vector<Receipt> &receipts) override;

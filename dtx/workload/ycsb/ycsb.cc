@@ -14,13 +14,13 @@ namespace dtx::ycsb
 namespace
 {
 
-/* Numbers of the records that one terminal inserts. Another run may have inserted some of them: as
- * long as a number is taken, the steps to the next double. */
+/* Numbers of the records that one terminal inserts. An earlier run may have inserted some of them,
+ * so the steps to the next number double while records exist already. */
 class FreshRecords
 {
   public:
-    FreshRecords(uint64_t keys, const Seat &seat)
-        : next_(keys + ((uint64_t{ seat.thread } << 12 | seat.coroutine) << 40))
+    FreshRecords(uint64_t keys, const TerminalPlace &place)
+        : next_(keys + ((uint64_t{ place.thread } << 12 | place.coroutine) << 40))
     {
     }
     uint64_t next() const
@@ -117,11 +117,11 @@ void Ycsb::load(Session &session, const Share &share)
     ycsb::load(session, parameters_, tables_, share);
 }
 
-std::unique_ptr<Terminal> Ycsb::terminal(Session &session, Tally &tally, const Seat &seat)
+std::unique_ptr<Terminal> Ycsb::terminal(Session &session, Tally &tally, const TerminalPlace &place)
 {
     return std::make_unique<Client>(session, tally, tables_,
-                                    Inputs(parameters_, zipf_, latest_, seat.own_seed()), latest_,
-                                    FreshRecords(parameters_.keys, seat));
+                                    Inputs(parameters_, zipf_, latest_, place.own_seed()), latest_,
+                                    FreshRecords(parameters_.keys, place));
 }
 
 Findings Ycsb::examine(const Cluster &cluster, uint32_t copy)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ycsb.h: the core workloads of YCSB, over a remote hash table or a remote B+tree. What is checked
- * is in check.h.
+ * ycsb.h: the core workloads of YCSB, over a remote hash table or a remote B+tree. check.h
+ * describes the checks.
  *
  * Tests: tests/unit/dtx/workload/ycsb_test.cpp
  */
@@ -26,7 +26,8 @@ class Ycsb : public Workload
     }
     const std::vector<std::string> &kinds() const override;
     void load(Session &session, const Share &share) override;
-    std::unique_ptr<Terminal> terminal(Session &session, Tally &tally, const Seat &seat) override;
+    std::unique_ptr<Terminal> terminal(Session &session, Tally &tally,
+                                       const TerminalPlace &place) override;
     Findings examine(const Cluster &cluster, uint32_t copy) override;
     Totals totals(const Cluster &cluster, uint32_t copy) override;
     Totals loaded() override;

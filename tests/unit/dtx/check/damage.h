@@ -87,7 +87,7 @@ inline bool is_deleted(const dtx::ObjectHeader &header, const unsigned char *)
 inline uint64_t broken(const dtx::Findings &found, const std::string &rule)
 {
     for (const dtx::Finding &finding : found.all())
-        if (finding.rule == rule && finding.looked != 0)
+        if (finding.rule == rule && finding.checked != 0)
             return finding.broken;
     return UINT64_MAX;
 }

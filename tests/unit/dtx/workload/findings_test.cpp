@@ -7,15 +7,15 @@ TEST_CASE("findings: all checked things are counted, and the first violations ha
     dtx::Findings found;
 
     found.rule("sums", "sums are right");
-    found.looked("sums", 10);
+    found.checked("sums", 10);
     for (int i = 0; i < 5; i++)
         found.add_if(i != 2, "rows", "row " + std::to_string(i));
     REQUIRE(found.all().size() == 2);
     CHECK(found.all()[0].rule == "sums");
     CHECK(found.all()[0].about == "sums are right");
-    CHECK(found.all()[0].looked == 10);
+    CHECK(found.all()[0].checked == 10);
     CHECK(found.all()[0].broken == 0);
-    CHECK(found.all()[1].looked == 5);
+    CHECK(found.all()[1].checked == 5);
     CHECK(found.all()[1].broken == 4);
     CHECK(found.texts() ==
           std::vector<std::string>{ "rows: row 0", "rows: row 1", "rows: row 3", "rows: 1 more" });

@@ -66,7 +66,7 @@ Parameters small()
 uint64_t broken(const Findings &found, const std::string &rule)
 {
     for (const Finding &finding : found.all())
-        if (finding.rule == rule && finding.looked != 0)
+        if (finding.rule == rule && finding.checked != 0)
             return finding.broken;
     return UINT64_MAX;
 }
@@ -93,7 +93,7 @@ TEST_CASE("receipts: the receipts of several runs are read back")
     CHECK(all[0].ended);
     CHECK(all[0].open());
     CHECK(all[1].status == Status::committed);
-    CHECK(all[1].told == std::vector<std::string>{ "17" });
+    CHECK(all[1].reported == std::vector<std::string>{ "17" });
     CHECK_FALSE(all[1].open());
     CHECK(all[2].open());
     CHECK(all[3].line == 6);
@@ -106,11 +106,11 @@ TEST_CASE("receipts: a truncated last line is ignored, any other malformed line 
           ":2: 'comm' is not an outcome; expected committed, aborted or unknown");
     CHECK(refusal("1.1 begin order 1\nnonsense\n") == ":2: this line is not a receipt");
     CHECK(refusal("1.1 begin\n") == ":1: this line is not a receipt");
-    CHECK(refusal("1.1 begin order 1\n1.1 begin order 2\n") ==
-          ":2: transaction 1.1 has begun before");
-    CHECK(refusal("1.2 end committed 3\n") == ":1: transaction 1.2 is not under way");
+    CHECK(refusal("1.1 begin order 1\n1.1 begin order 2\n") == ":2: transaction 1.1 begins twice");
+    CHECK(refusal("1.2 end committed 3\n") ==
+          ":1: transaction 1.2 ends without having begun, or twice");
     CHECK(refusal("1.1 begin order 1\n1.1 end aborted 3\n1.1 end committed 3\n") ==
-          ":3: transaction 1.1 is not under way");
+          ":3: transaction 1.1 ends without having begun, or twice");
     CHECK_THROWS_AS(read_receipts("/nowhere/receipts"), Error);
     CHECK_THROWS_AS(Receipts("/nowhere/receipts"), Error);
 }
@@ -132,10 +132,10 @@ TEST_CASE("receipts: a database that lacks an acknowledged transaction is report
     dtx::load(workload, cluster, 1);
     (void)dtx::run(workload, cluster, options);
 
-    std::vector<Receipt> told = read_receipts(file.path);
-    auto audit = [&](uint32_t copy) { return workload.audit(cluster, copy, told); };
+    std::vector<Receipt> reported = read_receipts(file.path);
+    auto audit = [&](uint32_t copy) { return workload.audit(cluster, copy, reported); };
 
-    REQUIRE(told.size() > 100);
+    REQUIRE(reported.size() > 100);
     for (uint32_t copy = 0; copy < 2; copy++) {
         CHECK(audit(copy).texts() == std::vector<std::string>{});
         CHECK(broken(audit(copy), "acknowledged orders") == 0);
@@ -145,13 +145,13 @@ TEST_CASE("receipts: a database that lacks an acknowledged transaction is report
     // An unacknowledged order that a terminal had begun is allowed; one that no terminal began is
     // reported.
     auto is_order = [](const Receipt &one) { return one.begun[0] == "order" && !one.open(); };
-    auto order = std::find_if(told.begin(), told.end(), [&](const Receipt &one) {
+    auto order = std::find_if(reported.begin(), reported.end(), [&](const Receipt &one) {
         return is_order(one) && one.status == Status::committed;
     });
     Receipt kept = *order;
     District at{ static_cast<uint32_t>(std::stoul(kept.begun[1])),
                  static_cast<uint32_t>(std::stoul(kept.begun[2])) };
-    uint32_t o_id = static_cast<uint32_t>(std::stoul(kept.told.at(0)));
+    uint32_t o_id = static_cast<uint32_t>(std::stoul(kept.reported.at(0)));
 
     order->ended = false;
     CHECK(audit(0).texts() == std::vector<std::string>{});
@@ -168,9 +168,9 @@ TEST_CASE("receipts: a database that lacks an acknowledged transaction is report
     support::erase_row(cluster, tables.order, order_key(at, o_id));
     CHECK(broken(audit(0), "acknowledged orders") == 1);
     CHECK(broken(audit(0), "other orders") == UINT64_MAX);
-    told.push_back(
+    reported.push_back(
         { 999, { "payment", "1", "1", "1", "1", "100", "5" }, true, Status::committed, { "3" } });
     CHECK(broken(audit(0), "acknowledged payments") == 1);
-    told.back().begun[0] = "call";
+    reported.back().begun[0] = "call";
     CHECK_THROWS_AS(audit(0), Error);
 }

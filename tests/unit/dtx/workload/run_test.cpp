@@ -24,11 +24,12 @@ class Failing : public smallbank::SmallBank
 {
   public:
     explicit Failing(int code) : SmallBank(few_accounts()), code_(code) {}
-    std::unique_ptr<Terminal> terminal(Session &session, Tally &tally, const Seat &seat) override
+    std::unique_ptr<Terminal> terminal(Session &session, Tally &tally,
+                                       const TerminalPlace &place) override
     {
-        auto inner = SmallBank::terminal(session, tally, seat);
+        auto inner = SmallBank::terminal(session, tally, place);
 
-        if (seat.thread != 1 || seat.coroutine != 1)
+        if (place.thread != 1 || place.coroutine != 1)
             return inner;
         return std::make_unique<Broken>(std::move(inner), code_);
     }
