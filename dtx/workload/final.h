@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * final.h: what is in a database, for the end of a history.
+ * final.h: reads the final state of a database, for the end of a history.
  *
  * Tests: tests/tools/dtx_bench_test
  */
@@ -16,8 +16,8 @@
 namespace dtx
 {
 
-/* Give versions and writers of objects on every copy to @recorder.final_state(), many at a time:
- * those that were ever written, and @wanted(address) says so. */
+/* Passes version and writer of each written object for which @wanted(address) is true, on every
+ * copy, to @recorder.final_state(), many at a time. */
 template <class Access, class Recorder, class Wanted>
 void record_final(Recorder &recorder, const Cluster &cluster, Wanted wanted)
 {

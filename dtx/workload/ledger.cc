@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ledger.cc: sums of committed changes, and which subsets of the unknown ones can make up the rest.
+ * ledger.cc: sums committed changes, and finds out whether some of the unknown ones explain the
+ * rest.
  */
 #include "workload/ledger.h"
 
@@ -12,7 +13,7 @@ namespace dtx
 namespace
 {
 
-/* Sums that subsets of the unknown changes can have; more than this many are not gone through. */
+/* Limit of different sums of subsets of the unknown changes. */
 constexpr size_t kSumsMax = 1u << 20;
 
 } // namespace

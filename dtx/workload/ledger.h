@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ledger.h: the changes of a database's totals by a run, counted outside of the database,
- * transaction by transaction. After the run, the totals must have changed by exactly these.
+ * ledger.h: the changes that a run makes to a database's totals, counted outside of the database,
+ * transaction by transaction. After the run, the totals must have changed by exactly the sum.
  *
- * Of a transaction whose end is unknown (its coordinator or a server was lost in the middle) the
- * ledger knows what it would have done: the totals must have changed by the sum of the committed
- * changes and of some of the unknown ones.
+ * If the outcome of a transaction is unknown (its session or a server was lost during the commit),
+ * the ledger keeps the change that the transaction would make: the totals must have changed by the
+ * sum of the committed changes and of some of the unknown ones.
  *
  * Tests: tests/unit/dtx/workload/ledger_test.cpp
  */
@@ -21,7 +21,7 @@
 namespace dtx
 {
 
-/* Sums of a database that its workload names; unused ones are 0. They wrap around. */
+/* Sums over a database, defined by its workload; unused ones are 0. They wrap around. */
 using Totals = std::array<uint64_t, 4>;
 
 Totals operator+(const Totals &a, const Totals &b);
@@ -34,7 +34,7 @@ class Ledger
   public:
     void add(Status status, const Totals &change);
     void merge(const Ledger &other);
-    /* Can the totals have moved by @change? */
+    /* Can the totals have changed by @change? */
     Verdict explains(const Totals &change) const;
 
     const Totals &committed() const

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * load_parameters.cc: load parameters as text, and back.
+ * load_parameters.cc: formats load parameters as text, and parses that text.
  *
  * Tests: tests/unit/dtx/workload/load_parameters_test.cpp
  */

@@ -19,7 +19,7 @@
 namespace dtx
 {
 
-/* A function that, called with true and a text, throws Error, code 0: "WORKLOAD: TEXT". */
+/* Returns a function that, called with true and a text, throws Error, code 0: "WORKLOAD: TEXT". */
 inline auto refusals_of(const char *workload)
 {
     return [workload](bool wrong, const char *text) {
@@ -28,7 +28,7 @@ inline auto refusals_of(const char *workload)
     };
 }
 
-/* A function that throws Error, code 0, if a parameter is not from @least to @most. */
+/* Returns a function that throws Error, code 0, if a parameter is not from @least to @most. */
 inline auto ranges_of(const char *workload)
 {
     return [workload](const char *name, uint64_t found, uint64_t least, uint64_t most) {

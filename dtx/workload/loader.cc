@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loader.cc: several coroutines that take pieces of work until none is left.
+ * loader.cc: several coroutines load pieces until none is left.
  */
 #include "workload/loader.h"
 

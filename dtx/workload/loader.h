@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loader.h: rows into a table, many in one transaction.
+ * loader.h: loads rows into a table, many in one transaction, by several threads and coroutines.
  */
 #ifndef DTX_WORKLOAD_LOADER_H
 #define DTX_WORKLOAD_LOADER_H
@@ -40,8 +40,8 @@ template <class Row, class TableOf = Table<Row>> class Loader
     {
         if (rows_.empty())
             co_return;
-        /* The outcome is unknown if another session took this session for dead and fenced it: then
-         * all rows are in the table or none, and the next attempt finds out. */
+        /* The outcome is unknown if another session fenced this one, having taken it for dead: then
+         * the table has all rows or none. The next attempt aborts if it has them. */
         for (bool unknown = false;;) {
             Outcome outcome = co_await session_.transact([this](Txn &txn) { return insert(txn); });
 
@@ -73,19 +73,19 @@ template <class Row, class TableOf = Table<Row>> class Loader
     std::vector<std::pair<uint64_t, Row>> rows_;
 };
 
-/* How far a load is, by all its threads together. */
+/* The progress of a load, by all its threads together. */
 struct LoadCount {
-    std::atomic<uint32_t> shares = 0; /* whose pieces are counted */
+    std::atomic<uint32_t> shares = 0; /* threads that have counted their pieces */
     std::atomic<uint64_t> pieces = 0;
-    std::atomic<uint64_t> done = 0; /* of them */
+    std::atomic<uint64_t> done = 0; /* pieces that are loaded */
 };
 
-/* Of a load: part @part of @parts, each in its own thread. */
+/* One thread's share of a load: part @part of @parts. */
 struct Share {
     uint32_t part = 0;
     uint32_t parts = 1;
-    const std::atomic<bool> *stop = nullptr; /* set when it is to end; may be null */
-    LoadCount *count = nullptr;              /* may be null */
+    const std::atomic<bool> *stop = nullptr; /* set to end the load early; may be null */
+    LoadCount *count = nullptr;              /* of all threads; may be null */
 
     bool stopped() const
     {
@@ -93,12 +93,12 @@ struct Share {
     }
 };
 
-/* A part of a load that one coroutine does without a pause. */
+/* A part of a load, which one coroutine runs. */
 using Piece = std::function<Task<void>()>;
 
-/* The pieces of a share, of rows 0 to @rows - 1 that lie on @servers by turns: for each of the
- * servers, @make(first, end, server) is to load its rows among first to end - 1, @each of them if
- * they are spread evenly. */
+/* Divides a share of rows 0 to @rows - 1 into pieces by ranges and servers, as one transaction of a
+ * piece should access one server. The piece made by @make(first, end, server) loads the rows from
+ * first to end - 1 that are on the server: about @each. */
 template <class Make>
 std::vector<Piece> pieces_by_server(uint64_t rows, uint32_t each, uint32_t servers,
                                     const Share &share, Make make)
@@ -114,8 +114,8 @@ std::vector<Piece> pieces_by_server(uint64_t rows, uint32_t each, uint32_t serve
     return pieces;
 }
 
-/* Do the pieces of a share: each of @coroutines of the session takes the next one that is left.
- * Throws Error, code 0: it was stopped with pieces left. */
+/* Loads the pieces of a share: each of @coroutines of the session takes the next piece that is
+ * left. Throws Error, code 0, if it was stopped before the last piece. */
 void load_pieces(Session &session, const std::vector<Piece> &pieces, uint32_t coroutines,
                  const Share &share);
 

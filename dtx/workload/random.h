@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * random.h: chance from a seed: xoshiro256**, seeded by splitmix64. Equal seeds give equal runs, on
- * any machine and with any standard library.
+ * random.h: pseudo-random numbers: xoshiro256**, seeded by splitmix64. Equal seeds give equal runs,
+ * on any machine and with any standard library.
  *
  * Tests: tests/unit/dtx/workload/random_test.cpp
  */
@@ -24,7 +24,8 @@ inline uint64_t splitmix64(uint64_t &state)
     return z ^ (z >> 31);
 }
 
-/* A seed of its own for a part of something that has one: part 7 of seed 1 is not part 1 of 7. */
+/* Derives the seed of a part from the seed of the whole. Not a sum or product: part 7 of seed 1
+ * must differ from part 1 of seed 7. */
 inline uint64_t seed_of(uint64_t seed, uint64_t part)
 {
     uint64_t state = seed;
@@ -54,18 +55,19 @@ class Random
         state_[3] = rotate(state_[3], 45);
         return result;
     }
-    /* 0 to @bound - 1, each as likely; @bound is at least 1. */
+    /* A number from 0 to @bound - 1, all equally likely; @bound is at least 1. */
     uint64_t below(uint64_t bound)
     {
-        uint64_t uneven =
-            (0 - bound) % bound; /* the values below this one come up once too often */
+        /* The lowest 2^64 % bound numbers are rejected: they would make some results more likely.
+         */
+        uint64_t uneven = (0 - bound) % bound;
         uint64_t value = next();
 
         while (value < uneven)
             value = next();
         return value % bound;
     }
-    /* @from to @to, both included. */
+    /* A number from @from to @to, both included. */
     uint32_t between(uint32_t from, uint32_t to)
     {
         return from + static_cast<uint32_t>(below(uint64_t{ to } - from + 1));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * room.h: how many rows a table is given for those it must hold: sessions take slots by the dozen
- * and keep what they do not use.
+ * room.h: the capacity of a table for a number of rows. It is larger than that number, because each
+ * session reserves dozens of free slots at once.
  */
 #ifndef DTX_WORKLOAD_ROOM_H
 #define DTX_WORKLOAD_ROOM_H

@@ -18,39 +18,39 @@
 namespace dtx
 {
 
-/* The counts of a run so far. */
+/* The counts of a run up to a time. */
 struct Sample {
     double seconds = 0;
-    KindCounts counts; /* of all kinds */
+    KindCounts counts; /* all kinds together */
 };
 
 struct RunOptions {
     uint32_t threads = 1;
     uint32_t coroutines = 8;
-    double seconds = 0;        /* how long, */
-    uint64_t transactions = 0; /* or how many in all; with both, the first limit reached ends it */
-    double interval = 1;       /* between samples, in seconds */
-    uint32_t coordinator = 0;  /* of the first thread */
+    double seconds = 0;        /* duration; 0: no limit */
+    uint64_t transactions = 0; /* of all threads; 0: no limit. The first limit reached ends it */
+    double interval = 1;       /* seconds between samples */
+    uint32_t coordinator = 0;  /* number of the first thread's session */
     uint64_t seed = 1;
     std::function<Listener *(uint32_t thread)> listener; /* of a thread's session */
     std::function<void(const Sample &)> on_sample; /* called by the thread that called run() */
-    Receipts *receipts = nullptr;                  /* of workloads that give any */
-    const std::atomic<bool> *stop = nullptr;       /* set: the run ends early */
+    Receipts *receipts = nullptr;            /* for workloads that write receipts; may be null */
+    const std::atomic<bool> *stop = nullptr; /* set to end the run early; may be null */
 };
 
 struct RunResult {
     explicit RunResult(size_t kinds);
 
     Tally tally;
-    rpm_hist latency; /* ns from the first attempt to the end, also of those given up */
+    rpm_hist latency; /* ns from the first attempt to the outcome, also of aborted transactions */
     Counters counters;
     double seconds = 0;
     std::vector<Sample> samples;
-    std::string full; /* if not empty, the run ended before its time: a table has no room left */
+    std::string full; /* not empty: the run ended early, as this table is full */
 };
 
-/* Join as @coordinator. A server learns a moment late that a session has ended: if another session
- * still owns the coordinator, try again for some seconds. Throws Error. */
+/* Joins as @coordinator. A server may notice late that an earlier session has ended, so if a
+ * session still owns the coordinator, this retries for some seconds. Throws Error. */
 std::unique_ptr<Session> join(const Cluster &cluster, uint32_t coordinator,
                               Listener *listener = nullptr);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scan.h: all rows of a table, as their type, or as bytes. No session may use the database
+ * scan.h: reads all rows of a table, as their type or as bytes. No session may use the database
  * meanwhile.
  */
 #ifndef DTX_WORKLOAD_SCAN_H
@@ -14,7 +14,7 @@
 namespace dtx
 {
 
-/* @each: called with a key and its row. */
+/* Calls @each with every key and its row. */
 template <class Row, class Each>
 void scan_rows(const Cluster &cluster, Table<Row> table, uint32_t copy, Each each)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * workload.cc: counts and checks that all workloads share.
+ * workload.cc: counts and checks that are common to all workloads.
  */
 #include "workload/workload.h"
 
@@ -26,7 +26,7 @@ void Tally::merge(const Tally &other)
 
 Findings Workload::audit(const Cluster &, uint32_t, const std::vector<Receipt> &)
 {
-    throw Error(0, schema().name() + " gives no receipts");
+    throw Error(0, schema().name() + " writes no receipts");
 }
 
 std::vector<std::string> Workload::check_run(const Cluster &cluster, uint32_t copy,
@@ -41,7 +41,7 @@ std::vector<std::string> Workload::check_run(const Cluster &cluster, uint32_t co
     case Verdict::right:
         return wrong;
     case Verdict::too_many_unknown:
-        wrong.push_back("totals cannot be checked: too many transactions whose end is unknown");
+        wrong.push_back("totals cannot be checked: too many transactions of unknown outcome");
         return wrong;
     case Verdict::wrong:
         break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * known.cc: from the name and load parameters of a database to its workload.
+ * known.cc: constructs a workload from the name and load parameters of its database.
  *
  * Tests: tests/unit/dtx/workload/load_parameters_test.cpp
  */

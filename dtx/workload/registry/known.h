@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * known.h: the workloads there are, by name, for a program that finds a database of one.
+ * known.h: all workloads by name, for a program that opens a database which a workload has loaded.
  *
  * Tests: tests/unit/dtx/workload/load_parameters_test.cpp
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check.cc: goes through all accounts.
+ * check.cc: checks all accounts.
  */
 #include "workload/smallbank/check.h"
 
@@ -40,7 +40,8 @@ Findings check(const Cluster &cluster, uint32_t copy, const Parameters &paramete
     std::vector<bool> held(parameters.accounts);
     Findings found;
 
-    found.rule("accounts", "each customer has savings and checking, once, and there are no others");
+    found.rule("accounts",
+               "each customer has one savings and one checking account, and there are no others");
     found.rule("savings", "never below 0");
     check_holders(cluster, copy, tables.savings, "savings", held, found);
     check_holders(cluster, copy, tables.checking, "checking", held, found);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check.h: what must hold of the accounts of SmallBank.
+ * check.h: the rules that the accounts of SmallBank must keep.
  */
 #ifndef DTX_WORKLOAD_SMALLBANK_CHECK_H
 #define DTX_WORKLOAD_SMALLBANK_CHECK_H
@@ -13,11 +13,11 @@
 namespace dtx::smallbank
 {
 
-/* What is wrong with copy @copy, a sentence each. */
+/* Checks the rules on copy @copy. */
 Findings check(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
                const Tables &tables);
 
-/* All money, and all savings. */
+/* The sum of all balances, and of all savings. */
 Totals totals(const Cluster &cluster, uint32_t copy, const Tables &tables);
 
 } // namespace dtx::smallbank

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * input.h: SmallBank: which program, for which customers, and what amount.
+ * input.h: SmallBank: draws the next program, its customers and the amount.
  *
  * The mix is that of FaSST, FORD and SMART: SendPayment 25 %, the five others 15 % each. Amounts
- * are those of H-Store. TransactSavings adds or takes 20.20, each as often: the original program is
- * given a signed amount and does not let savings become negative, which only ever adding never
- * shows.
+ * are those of H-Store. TransactSavings adds or withdraws 20.20 with equal probability: by the
+ * original specification the amount is signed and the program must not let savings become negative,
+ * a rule that deposits alone would never test.
  */
 #ifndef DTX_WORKLOAD_SMALLBANK_INPUT_H
 #define DTX_WORKLOAD_SMALLBANK_INPUT_H
@@ -41,7 +41,7 @@ inline constexpr int64_t kPayment = 500;
 struct Input {
     Program program;
     uint32_t customer;
-    uint32_t other; /* never the same; of Amalgamate and SendPayment */
+    uint32_t other; /* another customer; of Amalgamate and SendPayment */
     int64_t cents;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * load.cc: opens the accounts, those of one server in one transaction.
+ * load.cc: inserts the accounts; each transaction has accounts of one server only.
  */
 #include "workload/smallbank/load.h"
 
@@ -13,7 +13,7 @@ namespace
 {
 
 constexpr uint32_t kBatch = 50;
-constexpr uint32_t kPiece = 1000; /* customers */
+constexpr uint32_t kPiece = 1000; /* customers of a piece */
 constexpr uint32_t kCoroutines = 4;
 
 struct Range {

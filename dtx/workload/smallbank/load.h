@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * load.h: the accounts of SmallBank.
+ * load.h: insert the accounts of SmallBank.
  */
 #ifndef DTX_WORKLOAD_SMALLBANK_LOAD_H
 #define DTX_WORKLOAD_SMALLBANK_LOAD_H
@@ -12,7 +12,7 @@
 namespace dtx::smallbank
 {
 
-/* One share of it. */
+/* Load one thread's share. */
 void load(Session &session, const Parameters &parameters, const Tables &tables, const Share &share);
 
 } // namespace dtx::smallbank

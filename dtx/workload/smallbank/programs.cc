@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * programs.cc: the programs, each as its paper has it.
+ * programs.cc: the programs, as their papers define them.
  */
 #include "workload/smallbank/programs.h"
 

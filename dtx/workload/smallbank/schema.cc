@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * schema.cc: the tables of SmallBank and what is in them at the start.
+ * schema.cc: the tables of SmallBank and their rows after the load.
  */
 #include "workload/smallbank/schema.h"
 
@@ -62,7 +62,7 @@ Parameters Parameters::of_database(const std::string &text, uint32_t servers)
     found.low_balances = kept.number("low_balances") != 0;
     found.load_seed = kept.value("load_seed");
     found.hot = std::min(found.hot, found.accounts);
-    found.hot_percent = 100; /* of a load that is not run */
+    found.hot_percent = 100; /* a valid value; only runs use it */
     found.servers = servers;
     return found;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check.cc: goes through all subscribers and what is theirs.
+ * check.cc: checks all subscribers and the rows that belong to them.
  */
 #include "workload/tatp/check.h"
 
@@ -38,7 +38,8 @@ template <class Row> bool same(const Row &a, const Row &b)
     return std::memcmp(&a, &b, sizeof(Row)) == 0;
 }
 
-/* Rows by key as they must be; what is left in @rows has no subscriber. */
+/* Compares a row with the expected one, and removes it from @rows; the rows left have no
+ * subscriber. */
 template <class Row>
 void expect(Rows<Row> &rows, uint64_t key, const Row &row, const std::string &name, Findings &found)
 {
@@ -59,7 +60,8 @@ void expect_none(const Rows<Row> &rows, const std::string &name, Findings &found
         found.add(name, "of no subscriber: key " + std::to_string(key));
 }
 
-/* A row as it was loaded, with what transactions change taken from the row as it is. */
+/* The row as it was loaded, but for the columns that transactions update, which are copied from the
+ * current row. */
 template <class Row, class Take>
 Row updated(const Row &opening, const Rows<Row> &rows, uint64_t key, Take take)
 {
@@ -131,11 +133,11 @@ Findings check(const Cluster &cluster, uint32_t copy, const Parameters &paramete
 {
     Findings found;
 
-    found.rule("subscriber", "as loaded, but for what is updated, and each once");
+    found.rule("subscriber", "as loaded, but for updated columns, and each once");
     found.rule("subscriber's number", "leads to its subscriber");
     found.rule("access info", "as loaded");
-    found.rule("special facility", "as loaded, but for what is updated");
-    found.rule("call forwarding", "has its special facility, at a time that there is");
+    found.rule("special facility", "as loaded, but for updated columns");
+    found.rule("call forwarding", "has its special facility, and a valid start and end time");
     check_subscribers(cluster, copy, parameters, tables, found);
     check_forwarding(cluster, copy, tables, found);
     return found;

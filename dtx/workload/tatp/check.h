@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check.h: what must hold of the rows of TATP.
+ * check.h: the rules that the rows of TATP must keep.
  */
 #ifndef DTX_WORKLOAD_TATP_CHECK_H
 #define DTX_WORKLOAD_TATP_CHECK_H
@@ -13,16 +13,16 @@
 namespace dtx::tatp
 {
 
-/* What is wrong with copy @copy, a sentence each: subscribers and their numbers belong together one
- * to one; access info and special facilities are those of the load, but for what is updated; every
- * call forwarding has its special facility, and its times are in order. */
+/* Checks copy @copy: each subscriber has one row in the index of numbers; access info and special
+ * facilities are as loaded, but for updated columns; every call forwarding has its special facility
+ * and a valid start and end time. */
 Findings check(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
                const Tables &tables);
 
-/* Rows of call forwarding; sums of vlr_location, of bit_1 and of data_a. */
+/* Totals: number of call forwardings; sums of vlr_location, bit_1 and data_a. */
 Totals totals(const Cluster &cluster, uint32_t copy, const Tables &tables);
 
-/* What they are after the load. */
+/* The totals after the load. */
 Totals loaded(const Parameters &parameters);
 
 } // namespace dtx::tatp

@@ -30,10 +30,10 @@ const std::vector<std::string> &kind_names();
 
 struct Input {
     Kind kind;
-    uint32_t s_id;       /* also as sub_nbr, which is the same number in 15 digits */
+    uint32_t s_id;       /* for sub_nbr, the number in 15 digits */
     uint32_t type;       /* of access info or of special facility: 1 to 4 */
     uint32_t start_time; /* 0, 8 or 16 */
-    uint32_t end_time;   /* GET_NEW_DESTINATION: 1 to 24; INSERT: 1 to 8 behind the start */
+    uint32_t end_time;   /* GET_NEW_DESTINATION: 1 to 24; INSERT: start + 1 to start + 8 */
     uint32_t location;
     uint8_t bit;
     uint8_t data_a;
@@ -60,7 +60,7 @@ class Inputs
     Random random_;
 };
 
-/* The 15 digits of a number. */
+/* A subscriber's number as 15 digits. */
 void put_digits(char (&digits)[15], uint64_t number);
 
 } // namespace dtx::tatp

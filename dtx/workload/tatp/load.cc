@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * load.cc: makes up subscribers and inserts them, in shuffled order.
+ * load.cc: generates subscribers and inserts them, in shuffled order.
  */
 #include "workload/tatp/load.h"
 
@@ -16,7 +16,7 @@ namespace
 {
 
 constexpr uint32_t kBatch = 40;
-constexpr uint32_t kPiece = 500; /* subscribers */
+constexpr uint32_t kPiece = 500; /* subscribers of a piece */
 constexpr uint32_t kCoroutines = 4;
 
 template <size_t N> void put_letters(char (&letters)[N], Random &random)

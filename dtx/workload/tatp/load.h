@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * load.h: the rows of TATP at the start, by the rules of its load.
+ * load.h: the rows of TATP after the load.
  */
 #ifndef DTX_WORKLOAD_TATP_LOAD_H
 #define DTX_WORKLOAD_TATP_LOAD_H
@@ -15,7 +15,7 @@
 namespace dtx::tatp
 {
 
-/* Everything of one subscriber: a function of the seed, so that a check knows it again. */
+/* All rows of one subscriber: a function of the seed, so that a check can compute them. */
 struct Opening {
     Subscriber subscriber;
     std::vector<std::pair<uint64_t, AccessInfo>> access_info; /* with their keys */
@@ -25,7 +25,7 @@ struct Opening {
 
 Opening opening_of(const Parameters &parameters, uint32_t s_id);
 
-/* One share of it. */
+/* Load one thread's share. */
 void load(Session &session, const Parameters &parameters, const Tables &tables, const Share &share);
 
 } // namespace dtx::tatp

@@ -31,7 +31,7 @@ uint32_t by_start(uint64_t key)
     return static_cast<uint32_t>(key >> 16);
 }
 
-/* Rows are compared and checked as bytes, so there are none between their members. */
+/* Rows are compared and checksummed as bytes, so they must not have padding. */
 static_assert(std::has_unique_object_representations_v<Subscriber>);
 static_assert(std::has_unique_object_representations_v<SubscriberNumber>);
 static_assert(std::has_unique_object_representations_v<AccessInfo>);
@@ -76,7 +76,7 @@ Tables::Tables(const Parameters &parameters) : schema("tatp", kVersion)
         schema.hash_table<SubscriberNumber>("subscriber_number", room_for(each), by_subscriber);
     access_info = schema.hash_table<AccessInfo>("access_info", room_for(4 * each), by_type);
     facility = schema.hash_table<SpecialFacility>("special_facility", room_for(4 * each), by_type);
-    /* Four facilities with three start times each: all that there can be. */
+    /* Four facilities with three start times each, the maximum. */
     forwarding =
         schema.hash_table<CallForwarding>("call_forwarding", room_for(12 * each), by_start);
 }

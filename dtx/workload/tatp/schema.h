@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * schema.h: TATP: the home location register of a telephone network. Subscribers are numbered from
- * 1; all that belongs to subscriber s is in partition s.
+ * 1; all rows of subscriber s are in partition s.
  *
  * Tests: tests/unit/dtx/workload/tatp_test.cpp
  */
@@ -54,13 +54,13 @@ struct CallForwarding {
 struct Parameters {
     uint32_t subscribers = 100000;
     bool abort_rule = false; /* of UPDATE_SUBSCRIBER_DATA without a special facility */
-    bool uniform = false;    /* subscribers drawn evenly: common, and not comparable */
+    bool uniform = false;    /* draw subscribers uniformly, against the specification */
     uint32_t servers = 1;
     uint64_t load_seed = 1;
 
     /* Throws Error that names the parameter out of range. */
     void verify() const;
-    /* The text that a database keeps, and parameters from it. Throws Error, RPM_E_FOREIGN. */
+    /* The text that a database stores, and its inverse. Throws Error, RPM_E_FOREIGN. */
     std::string load_parameters() const;
     static Parameters of_database(const std::string &text, uint32_t servers);
 };

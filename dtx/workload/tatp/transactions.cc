@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transactions.cc: the seven transactions, each as its statements have it.
+ * transactions.cc: the seven transactions, as the SQL statements of the specification define them.
  */
 #include "workload/tatp/transactions.h"
 
@@ -110,7 +110,8 @@ Task<bool> Transactions::insert_call_forwarding(Txn &txn, const Input &input, Ch
     uint32_t s_id = co_await subscriber_by_digits(txn, input);
     bool parent = false;
 
-    /* The statement reads the types of all facilities of the subscriber; the row's own is drawn. */
+    /* The statement reads the types of all facilities of the subscriber, but inserts the drawn
+     * type. */
     for (uint32_t sf_type = 1; sf_type <= 4; sf_type++) {
         auto facility = co_await txn.read(tables_.facility, facility_key(s_id, sf_type));
 

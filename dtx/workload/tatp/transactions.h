@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transactions.h: the seven transactions of TATP. True: committed, whether rows were found or not.
- * False: an insert without its parent or of a key that is there, which the benchmark counts apart.
+ * transactions.h: the seven transactions of TATP. They return true to commit, whether rows
+ * were found or not. They return false to abort: an insert lacks its parent row or its key exists
+ * already, which the benchmark counts separately.
  *
  * UPDATE_SUBSCRIBER_DATA has two statements, and the second may find no row. In the reference SQL
- * that is no error and the first one's change is committed; FORD and SMART abort. The default here
- * is the reference, Parameters::abort_rule is the other one.
+ * that is no error and the first one's change is committed; FORD and SMART abort. The default
+ * is the reference; Parameters::abort_rule selects the other rule.
  */
 #ifndef DTX_WORKLOAD_TATP_TRANSACTIONS_H
 #define DTX_WORKLOAD_TATP_TRANSACTIONS_H
@@ -17,7 +18,7 @@
 namespace dtx::tatp
 {
 
-/* What a transaction did, for the ledger; set anew by each attempt. */
+/* Changes of totals by one transaction, for the ledger; each attempt sets them anew. */
 struct Change {
     int64_t forwarding = 0; /* rows of call forwarding */
     int64_t locations = 0;  /* sum of vlr_location */
@@ -43,7 +44,7 @@ class Transactions
     Task<bool> update_location(Txn &txn, const Input &input, Change &change);
     Task<bool> insert_call_forwarding(Txn &txn, const Input &input, Change &change);
     Task<bool> delete_call_forwarding(Txn &txn, const Input &input, Change &change);
-    /* The subscriber's number by its digits. */
+    /* The subscriber with these 15 digits as number. */
     Task<uint32_t> subscriber_by_digits(Txn &txn, const Input &input);
 
     const Parameters &parameters_;

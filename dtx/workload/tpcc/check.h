@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check.h: the consistency conditions of TPC-C (clause 3.3.2), all twelve, and some of our own.
+ * check.h: the twelve consistency conditions of TPC-C (clause 3.3.2), and some more rules.
  *
- * Condition 11 of the specification holds until the first delivery only: each one takes a row out
- * of NEW-ORDER and none out of ORDER. Checked is that orders less new orders are those delivered at
- * the start plus all deliveries since, which the customers of the district count.
+ * Condition 11 of the specification holds until the first delivery only, as a delivery removes a
+ * row of NEW-ORDER and none of ORDER. Instead this checks that orders less new orders are the
+ * orders that the load delivered plus all deliveries since, which the customers of the district
+ * count.
  */
 #ifndef DTX_WORKLOAD_TPCC_CHECK_H
 #define DTX_WORKLOAD_TPCC_CHECK_H
@@ -16,10 +17,10 @@
 namespace dtx::tpcc
 {
 
-/* By rule: "condition 1" to "condition 12", and "rows", "stock" and others. */
+/* Checks copy @copy by rules "condition 1" to "condition 12", "rows", "stock" and others. */
 Findings check(const Facts &facts, const Parameters &parameters);
 
-/* Orders given, orders delivered, sum of all payments, number of payments. */
+/* Totals: number of orders, of delivered orders, sum and number of payments. */
 Totals totals(const Facts &facts);
 Totals loaded(const Parameters &parameters);
 

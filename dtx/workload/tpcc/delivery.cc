@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * delivery.cc: the oldest order of a district goes to its customer (clause 2.7).
+ * delivery.cc: delivers the oldest new order of a district (clause 2.7).
  */
 #include "workload/tpcc/transactions.h"
 
@@ -10,7 +10,7 @@ namespace dtx::tpcc
 namespace
 {
 
-/* All lines get the date; what they cost together. */
+/* Sets the delivery date of all lines; returns the sum of their amounts. */
 Task<int64_t> deliver_lines(Txn &txn, Context &context, District at, uint32_t o_id, uint64_t date)
 {
     const Tables &tables = context.tables;

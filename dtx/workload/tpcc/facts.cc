@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * facts.cc: goes through all tables once; orders before their lines, customers before their names.
+ * facts.cc: reads all tables once; orders before their lines, customers before their last names.
  */
 #include "workload/tpcc/facts.h"
 

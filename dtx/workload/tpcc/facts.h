@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * facts.h: what the consistency conditions of TPC-C speak of, added up from all rows of one copy.
+ * facts.h: the sums and counts that the consistency conditions of TPC-C compare, from all rows of
+ * one copy.
  */
 #ifndef DTX_WORKLOAD_TPCC_FACTS_H
 #define DTX_WORKLOAD_TPCC_FACTS_H
@@ -18,8 +19,8 @@ namespace dtx::tpcc
 struct WarehouseFacts {
     uint32_t rows = 0;
     int64_t ytd = 0;
-    int64_t district_ytd = 0;   /* sum of its districts' */
-    int64_t history_amount = 0; /* sum of payments here */
+    int64_t district_ytd = 0;   /* sum of D_YTD of its districts */
+    int64_t history_amount = 0; /* sum of payments at this warehouse */
 };
 
 struct DistrictFacts {
@@ -29,15 +30,15 @@ struct DistrictFacts {
     int64_t history_amount = 0;
     uint64_t orders = 0;
     uint64_t order_max = 0;
-    uint64_t order_lines = 0; /* as the orders say */
-    uint64_t lines = 0;       /* rows */
+    uint64_t order_lines = 0; /* sum of O_OL_CNT */
+    uint64_t lines = 0;       /* rows of ORDER-LINE */
     uint64_t new_orders = 0;
     uint64_t new_min = UINT64_MAX;
     uint64_t new_max = 0;
     uint64_t customers = 0;
     uint64_t named = 0;       /* customers in the lists by last name */
     uint64_t deliveries = 0;  /* sum of what customers were delivered */
-    uint64_t by_customer = 0; /* entries of orders by customer */
+    uint64_t by_customer = 0; /* entries of "orders by customer" */
 };
 
 struct CustomerFacts {
@@ -47,7 +48,7 @@ struct CustomerFacts {
     uint64_t payment_count = 0;
     uint64_t delivery_count = 0;
     int64_t delivered = 0; /* sum of the amounts of delivered lines */
-    int64_t paid = 0;      /* sum of history */
+    int64_t paid = 0;      /* sum of H_AMOUNT */
     uint64_t payments = 0; /* rows of history */
     uint64_t orders = 0;   /* delivered since the load */
     bool named = false;
@@ -69,7 +70,7 @@ struct StockFacts {
     int64_t ytd = 0;
     uint64_t orders = 0;
     uint64_t remote = 0;
-    int64_t line_quantity = 0; /* of lines of orders since the load */
+    int64_t line_quantity = 0; /* of order lines since the load */
     uint64_t lines = 0;
     uint64_t remote_lines = 0;
 };
@@ -83,7 +84,7 @@ struct Facts {
     uint64_t items = 0;                                   /* rows, of all copies */
     uint64_t lines_dated_wrong = 0;                       /* condition 7 */
     uint64_t lines_of_no_order = 0;
-    uint64_t names_out_of_order = 0; /* lists by last name: first names, or of another name */
+    uint64_t names_out_of_order = 0; /* lists with first names out of order or a wrong last name */
 
     /* Rows of ORDER-LINE. */
     uint64_t lines() const

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * input.h: TPC-C: which transaction comes next at a terminal, and its input (clauses 2.4.1
- * to 2.8.1, 5.2.4.2). Keying and thinking times are left out, as research runs do.
+ * input.h: TPC-C: draws the next transaction of a terminal and its input (clauses 2.4.1 to 2.8.1,
+ * 5.2.4.2). There are no keying and thinking times, as in other research.
  */
 #ifndef DTX_WORKLOAD_TPCC_INPUT_H
 #define DTX_WORKLOAD_TPCC_INPUT_H
@@ -40,7 +40,7 @@ struct NewOrderInput {
 struct Who {
     District at;
     bool by_name;
-    uint32_t number; /* of the customer or of the name */
+    uint32_t number; /* number of the customer or of the last name */
 };
 
 struct PaymentInput {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * keys.h: keys of TPC-C in 64 bits. The upper 16 are always the warehouse, 1 to 65535, which is the
- * partition; the rest orders rows as the transactions go through them.
+ * keys.h: keys of TPC-C in 64 bits. The upper 16 are the warehouse, 1 to 65535, which is the
+ * partition; the lower ones sort rows in the order in which transactions scan them.
  *
  *   district          w 16 |             d 48
  *   customer          w 16 | d  8 |      c 40
@@ -65,7 +65,7 @@ constexpr uint64_t stock_key(uint32_t w, uint32_t i)
 {
     return warehouse_key(w) | i;
 }
-/* The item's copy beside warehouse @w, where @copies servers have warehouses. */
+/* Key of the item's copy on the server of warehouse @w; @copies servers have warehouses. */
 constexpr uint64_t item_key(uint32_t w, uint32_t i, uint32_t copies)
 {
     return warehouse_key((w - 1) % copies + 1) | i;
@@ -75,7 +75,7 @@ constexpr uint32_t warehouse_of(uint64_t key)
 {
     return static_cast<uint32_t>(key >> 48);
 }
-/* Of the key of a customer, name, order, new order or order line. */
+/* The district in the key of a customer, last name, order, new order or order line. */
 constexpr District district_of(uint64_t key)
 {
     return { warehouse_of(key), static_cast<uint32_t>(key >> 40) & 0xff };

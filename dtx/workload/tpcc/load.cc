@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * load.cc: items, stock, warehouses and districts.
+ * load.cc: loads items, stock, warehouses and districts.
  *
- * With fewer customers than the specification's the sums of a warehouse and its districts shrink
- * with them: they are those of the payments at the start.
+ * W_YTD and D_YTD are the sums of the payments that the load inserts, so with fewer customers than
+ * the specification demands they are smaller too.
  */
 #include "workload/tpcc/load.h"
 
@@ -17,10 +17,10 @@ namespace dtx::tpcc
 namespace
 {
 
-constexpr uint32_t kPiece = 2000; /* items */
+constexpr uint32_t kPiece = 2000; /* items of a piece */
 constexpr uint32_t kCoroutines = 4;
 
-/* What a random sequence of the load is for; each thing has its own. */
+/* Each kind of row has its own random sequence, derived from one of these numbers. */
 enum Part : uint64_t { kItem = 1, kStock, kWarehouse, kDistrict };
 
 Random random_of(const Parameters &parameters, Part part, uint64_t number)
@@ -33,7 +33,7 @@ struct Range {
     uint32_t last;
 };
 
-/* The same in each copy. */
+/* The same in each copy of ITEM. */
 Task<void> load_items(Session &session, const Parameters &parameters, const Tables &tables,
                       uint32_t copy, Range range)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * load.h: the rows of TPC-C at the start (clause 4.3.3), a function of the seed.
+ * load.h: the rows of TPC-C after the load (clause 4.3.3), a function of the seed.
  */
 #ifndef DTX_WORKLOAD_TPCC_LOAD_H
 #define DTX_WORKLOAD_TPCC_LOAD_H
@@ -12,13 +12,13 @@
 namespace dtx::tpcc
 {
 
-/* What each customer has paid at the start: 10.00. */
+/* Payment of each customer after the load: 10.00. */
 inline constexpr int64_t kFirstPayment = 1000;
 
-/* One share of it. */
+/* Load one thread's share. */
 void load(Session &session, const Parameters &parameters, const Tables &tables, const Share &share);
 
-/* The customers of a district with their names and first payments, and its orders. */
+/* Load the customers of a district with their last names and first payments, and its orders. */
 Task<void> load_customers(Session &session, const Parameters &parameters, const Tables &tables,
                           District at);
 Task<void> load_orders(Session &session, const Parameters &parameters, const Tables &tables,
@@ -27,7 +27,7 @@ Task<void> load_orders(Session &session, const Parameters &parameters, const Tab
 /* Rows of one transaction of the load. */
 inline constexpr uint32_t kBatch = 30;
 
-/* When the load says that everything happened. */
+/* The date of all rows of the load. */
 uint64_t load_date();
 
 } // namespace dtx::tpcc

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * load_district.cc: the customers and the orders of a district.
+ * load_district.cc: loads the customers and the orders of a district.
  */
 #include "workload/tpcc/load.h"
 

@@ -2,8 +2,8 @@
 /*
  * new_order.cc: a customer orders 5 to 15 items (clause 2.4).
  *
- * One order in a hundred has an item that does not exist, as its last one: by then all other work
- * has been done, and it is undone as a whole.
+ * In one order of a hundred the last item does not exist, so the transaction aborts after all its
+ * other work.
  */
 #include "workload/tpcc/transactions.h"
 
@@ -17,7 +17,7 @@ constexpr std::string_view kOriginal = "ORIGINAL";
 
 using LineInput = NewOrderInput::Line;
 
-/* Stock after an order; what is short is ordered anew. */
+/* Takes the quantity of an order line from the stock, which is replenished by 91 below 10. */
 void take(StockRow &stock, const LineInput &line, uint32_t home_w)
 {
     int32_t quantity = static_cast<int32_t>(line.quantity);
@@ -36,7 +36,7 @@ bool original(const ItemRow &item, const StockRow &stock)
            stock.data.view().find(kOriginal) != std::string_view::npos;
 }
 
-/* The order, the entry by customer, and that it is to be delivered. */
+/* Inserts the order, its entry by customer, and the new order. */
 Task<void> insert_order(Txn &txn, Context &context, const NewOrderInput &input, uint32_t o_id)
 {
     const Tables &tables = context.tables;
@@ -51,16 +51,16 @@ Task<void> insert_order(Txn &txn, Context &context, const NewOrderInput &input, 
         if (input.line[i].supply_w_id != input.home.w)
             order.all_local = 0;
     done = co_await txn.insert(tables.order, order_key(input.home, o_id), order);
-    need(done, "an order number is taken");
+    need(done, "an order number exists already");
     done =
         co_await txn.insert(tables.customer_order, customer_order_key(input.home, input.c_id, o_id),
                             CustomerOrderRow{ o_id });
-    need(done, "an order number of a customer is taken");
+    need(done, "an order number of a customer exists already");
     done = co_await txn.insert(tables.new_order, order_key(input.home, o_id), NewOrderRow{ o_id });
-    need(done, "the number of a new order is taken");
+    need(done, "the number of a new order exists already");
 }
 
-/* All rows that are there before, in one round trip. */
+/* Prefetches all rows that exist before the order, in one round trip. */
 std::vector<RowKey> rows_of(const Context &context, const NewOrderInput &input)
 {
     const Tables &tables = context.tables;
@@ -103,7 +103,7 @@ Task<bool> order_line(Txn &txn, Context &context, const NewOrderInput &input, ui
     bool done =
         co_await txn.insert(tables.order_line, order_line_key(input.home, output.o_id, i + 1), row);
 
-    need(done, "an order line is there already");
+    need(done, "an order line exists already");
     output.line[i] = { item->name, stock.quantity, original(*item, stock), item->price,
                        row.amount };
     co_return true;

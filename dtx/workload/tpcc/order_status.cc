@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * order_status.cc: a customer asks about the latest order (clause 2.6). Reads only.
+ * order_status.cc: reads the latest order of a customer (clause 2.6).
  */
 #include "workload/tpcc/transactions.h"
 

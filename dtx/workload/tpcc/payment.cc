@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * payment.cc: a customer pays, perhaps at another warehouse than the own (clause 2.5).
+ * payment.cc: a customer pays, possibly at a warehouse that is not its own (clause 2.5).
  */
 #include "workload/tpcc/transactions.h"
 
@@ -10,7 +10,7 @@ namespace dtx::tpcc
 namespace
 {
 
-/* What is noted of a customer with bad credit, in front of what was there. */
+/* Prefixes C_DATA of a customer with bad credit with the data of the payment. */
 void note(CustomerRow &customer, uint32_t c_id, const PaymentInput &input)
 {
     std::string data = std::to_string(c_id) + " " + std::to_string(input.who.at.d) + " " +
@@ -23,7 +23,7 @@ void note(CustomerRow &customer, uint32_t c_id, const PaymentInput &input)
     customer.data.set(data);
 }
 
-/* History has no key of its own: any that is free will do. */
+/* HISTORY has no primary key, so the row gets any unused key. */
 Task<void> insert_history(Txn &txn, Context &context, const HistoryRow &row)
 {
     Random random(txn.id());

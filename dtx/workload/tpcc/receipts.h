@@ -2,7 +2,7 @@
 /*
  * receipts.h: new orders and payments as receipts, and the comparison of a database with them (the
  * durability tests of clause 3.5.4): each transaction that was reported as committed is in the
- * database, whole; of those under way when a run died, each is whole or absent.
+ * database, whole; each transaction of unknown outcome is there completely or not at all.
  *
  *   begin order W D C DATE I:S:Q ...       end committed O
  *   begin payment W D CW CD AMOUNT DATE    end committed C
@@ -23,7 +23,7 @@ namespace dtx::tpcc
 std::string begun(const NewOrderInput &input);
 std::string begun(const PaymentInput &input);
 
-/* @receipts: of all runs since the load. Throws Error for one that is not of TPC-C. */
+/* @receipts: those of all runs since the load. Throws Error for a receipt that is not of TPC-C. */
 Findings check_receipts(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
                         const Tables &tables, const std::vector<Receipt> &receipts);
 

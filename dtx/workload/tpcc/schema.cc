@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * schema.cc: the tables of TPC-C and how many rows they get on a server.
+ * schema.cc: the tables of TPC-C and their capacity on a server.
  */
 #include "workload/tpcc/schema.h"
 
@@ -16,14 +16,14 @@ namespace
 {
 
 constexpr uint32_t kVersion = 1;
-constexpr uint64_t kLines = 10; /* of an order, on average: 5 to 15 */
+constexpr uint64_t kLines = 10; /* lines of an order on average, of 5 to 15 */
 
 uint32_t by_warehouse(uint64_t key)
 {
     return warehouse_of(key) - 1;
 }
 
-/* Rows are stored and compared as bytes, so there are none between their members. */
+/* Rows are stored and compared as bytes, so they must not have padding. */
 template <class... Rows>
 constexpr bool kWhole = (std::has_unique_object_representations_v<Rows> && ...);
 
@@ -71,8 +71,8 @@ Parameters Parameters::of_database(const std::string &text, uint32_t servers)
 
 Tables::Tables(const Parameters &parameters) : schema("tpcc", kVersion)
 {
-    uint64_t here = 0;      /* warehouses of a server */
-    uint64_t customers = 0; /* and what belongs to them */
+    uint64_t here = 0;      /* most warehouses of a server */
+    uint64_t customers = 0; /* and their other rows */
     uint64_t orders = 0;
     uint64_t names = 0;
 

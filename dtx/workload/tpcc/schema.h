@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * schema.h: the tables of TPC-C, with all columns of the specification (clause 1.3) but those that
- * are in the key. Money in cents, taxes and discounts in ten-thousandths, dates in ns since 1970, 0
- * where the specification has null; texts are filled up with zeros.
+ * schema.h: the tables of TPC-C, with all columns of the specification (clause 1.3) except those
+ * that are in the key. Money in cents, taxes and discounts in ten-thousandths, dates in ns since
+ * 1970, 0 where the specification has null; texts are padded with zeros.
  *
  * ITEM is never changed, so every server that has warehouses has a copy of its own. Customers are
  * never added and keep their names, so a row lists those of one district with one last name.
@@ -115,7 +115,7 @@ struct OrderRow {
     uint8_t unused;
 };
 
-/* What these two have to say is in their keys. */
+/* These two rows have all their columns in the key. */
 struct CustomerOrderRow {
     uint32_t o_id;
 };
@@ -154,19 +154,19 @@ struct ItemRow {
 struct Parameters {
     uint32_t warehouses = 1;
     uint32_t items = 100000;
-    uint32_t customers = 3000;       /* in each district, and orders at the start */
+    uint32_t customers = 3000;       /* of each district; the load inserts as many orders */
     uint32_t remote_lines = 100;     /* order lines from another warehouse, of 10,000 */
     uint32_t remote_payments = 1500; /* payments of another warehouse's customers, of 10,000 */
-    uint32_t rollbacks = 100;        /* new orders with an item that is not there, of 10,000 */
+    uint32_t rollbacks = 100;        /* new orders with an item that does not exist, of 10,000 */
     bool percentages = false;        /* draw the mix by 45, 43, 4, 4, 4 % instead of from a deck */
     bool new_order_only = false;
-    uint32_t room = 100000; /* orders in each warehouse besides those of the start */
+    uint32_t room = 100000; /* new orders of each warehouse that the tables have room for */
     uint32_t servers = 1;
     uint64_t load_seed = 1;
 
     /* Throws Error that names the parameter out of range. */
     void verify() const;
-    /* The text that a database keeps, and parameters from it. Throws Error, RPM_E_FOREIGN. */
+    /* The text that a database stores, and its inverse. Throws Error, RPM_E_FOREIGN. */
     std::string load_parameters() const;
     static Parameters of_database(const std::string &text, uint32_t servers);
     /* Servers that have warehouses, each with a copy of ITEM. */
@@ -174,12 +174,12 @@ struct Parameters {
     {
         return warehouses < servers ? warehouses : servers;
     }
-    /* Last names: a third of the customers has different ones. */
+    /* Number of last names: a third of the customers of a district, at most 1000. */
     uint32_t names() const
     {
         return customers >= 3000 ? 1000 : customers < 3 ? 1 : customers / 3;
     }
-    /* Orders up to this one are delivered at the start. */
+    /* The load delivers the orders up to this number. */
     uint32_t delivered() const
     {
         return customers * 7 / 10;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stock_level.cc: how many items of the last 20 orders of a district are low (clause 2.8). Reads
- * only; serialisable as everything else, although the specification would allow less.
+ * stock_level.cc: counts the items of the last 20 orders of a district whose stock is low (clause
+ * 2.8). Serialisable like the others, although the specification demands less.
  */
 #include "workload/tpcc/transactions.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * text.cc: makes up texts, names and uneven numbers.
+ * text.cc: generates texts, last names and non-uniform random numbers.
  */
 #include "workload/tpcc/text.h"
 

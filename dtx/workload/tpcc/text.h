@@ -23,18 +23,20 @@ std::string last_name(uint32_t number);
 std::string data_string(Random &random);
 PostalAddress address(Random &random);
 
-/* The constants C of the uneven draws, one for each field, the same for all terminals of a run. */
+/* The constants C of the non-uniform draws (NURand), one for each field, the same for all terminals
+ * of a run. */
 struct Constants {
     uint32_t last_name;
     uint32_t customer;
     uint32_t item;
 };
 
-/* For the load, and for a run: its last_name is at an allowed distance from that of the load. */
+/* The constants for the load, and for a run: the specification limits how far the run's last_name
+ * may be from that of the load. */
 Constants load_constants(uint64_t load_seed);
 Constants run_constants(uint64_t load_seed, uint64_t seed);
 
-/* Uneven between @x and @y; @a is 255, 1023 or 8191. */
+/* NURand(@a, @x, @y) of the specification; @a is 255, 1023 or 8191. */
 struct Uneven {
     uint32_t a;
     uint32_t x;

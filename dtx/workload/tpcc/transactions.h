@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transactions.h: the five transactions of TPC-C, one file each. Outputs are what the specification
- * has shown on a terminal; they are set anew by each attempt.
+ * transactions.h: the five transactions of TPC-C, one file each. Outputs are the data that the
+ * specification shows on a terminal; each attempt sets them anew.
  */
 #ifndef DTX_WORKLOAD_TPCC_TRANSACTIONS_H
 #define DTX_WORKLOAD_TPCC_TRANSACTIONS_H
@@ -25,7 +25,7 @@ struct NewOrderOutput {
     Text<2> credit;
     uint32_t discount;
     int64_t total;
-    bool item_not_valid; /* the order was given up: "Item number is not valid" */
+    bool item_not_valid; /* the order was aborted: "Item number is not valid" */
     struct Line {
         Text<24> name;
         int32_t stock;
@@ -57,7 +57,7 @@ struct StockLevelOutput {
     uint32_t low;
 };
 
-/* False: an item does not exist, and the whole order is to be undone (clause 2.4.2.3). */
+/* False: an item does not exist; the transaction must abort (clause 2.4.2.3). */
 Task<bool> new_order(Txn &txn, Context &context, const NewOrderInput &input,
                      NewOrderOutput &output);
 
@@ -66,15 +66,16 @@ Task<bool> payment(Txn &txn, Context &context, const PaymentInput &input, Paymen
 Task<bool> order_status(Txn &txn, Context &context, const OrderStatusInput &input,
                         OrderStatusOutput &output);
 
-/* The oldest undelivered order of district @d: one database transaction each (clause 2.7.2.2). */
+/* Delivers the oldest undelivered order of district @d, in a database transaction of its own
+ * (clause 2.7.2.2). */
 Task<bool> deliver(Txn &txn, Context &context, const DeliveryInput &input, uint32_t d,
                    DeliveryOutput &output);
 
 Task<bool> stock_level(Txn &txn, Context &context, const StockLevelInput &input,
                        StockLevelOutput &output);
 
-/* The number of the customer, by last name the one in the middle by first names (clause 2.5.2.2).
- */
+/* The number of the customer. For a last name, it is the middle one ordered by first names (clause
+ * 2.5.2.2). */
 Task<uint32_t> customer_number(Txn &txn, Context &context, const Who &who);
 
 } // namespace dtx::tpcc

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check.cc: goes through all records.
+ * check.cc: checks all records.
  */
 #include "workload/ycsb/check.h"
 
@@ -37,8 +37,8 @@ Findings check(const Cluster &cluster, uint32_t copy, const Parameters &paramete
     uint64_t missing = parameters.keys;
     Findings found;
 
-    found.rule("records", "each record of the load is there, once");
-    found.rule("values", "each value is that of its key and of its number of updates");
+    found.rule("records", "each record of the load exists once");
+    found.rule("values", "each value follows from its key and its number of updates");
     scan_rows(cluster, tables.records, copy, [&](uint64_t key, Value value) {
         uint64_t record = record_of(key);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check.h: what must hold of the records of YCSB.
+ * check.h: the rules that the records of YCSB must keep.
  */
 #ifndef DTX_WORKLOAD_YCSB_CHECK_H
 #define DTX_WORKLOAD_YCSB_CHECK_H
@@ -13,8 +13,8 @@
 namespace dtx::ycsb
 {
 
-/* What is wrong with copy @copy: every record of the load is there once, and each value is that of
- * its key, byte by byte. */
+/* Checks copy @copy: every record of the load exists once, and all bytes of each value follow from
+ * its key and number of updates. */
 Findings check(const Cluster &cluster, uint32_t copy, const Parameters &parameters,
                const Tables &tables);
 

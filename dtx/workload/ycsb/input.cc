@@ -12,7 +12,7 @@ namespace dtx::ycsb
 namespace
 {
 
-/* Of each workload, what most or half of its operations are, and what the others are. */
+/* Of each workload: the operation of most or half of its draws, and the other operation. */
 struct Mix {
     Kind often;
     Kind seldom;
@@ -42,8 +42,8 @@ uint64_t Latest::at(uint64_t rank) const
     if (rank >= known)
         return keys_ - 1 - (rank - known) % keys_;
 
-    /* A thread may have counted its record and not stored it yet: then the place has an older one,
-     * or, at first, record 0 of the load. */
+    /* Another thread may have counted its record but not stored it yet: then the slot has an older
+     * record or, initially, record 0 of the load. */
     return kept_[(count - 1 - rank) % kKept].load(std::memory_order_acquire);
 }
 

@@ -43,8 +43,8 @@ class Latest
         kept_[count_.fetch_add(1, std::memory_order_relaxed) % kKept].store(
             record, std::memory_order_release);
     }
-    /* The one that was inserted @rank records ago; @rank is below the number of the load. Of those
-     * inserted by the run, the last kKept are known. */
+    /* The record that was inserted @rank records ago; @rank is less than the number of loaded
+     * records. Of those inserted by the run, only the last kKept are known. */
     uint64_t at(uint64_t rank) const;
 
   private:

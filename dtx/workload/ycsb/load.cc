@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * load.cc: inserts the records, those of one server in one transaction and by key.
+ * load.cc: inserts the records in key order; each transaction has records of one server only.
  */
 #include "workload/ycsb/load.h"
 
@@ -13,15 +13,16 @@ namespace
 {
 
 constexpr uint32_t kBatch = 50;
-constexpr uint32_t kPiece = 1000; /* records */
+constexpr uint32_t kPiece = 1000; /* records of a piece */
 constexpr uint32_t kCoroutines = 4;
 
 using Value = std::vector<unsigned char>;
 
-/* Those of @keys, in order: neighbours in an ordered index are inserted together. */
+/* Inserts the records of @keys, in order, so that neighbours in an ordered index are inserted
+ * together. */
 Task<void> insert_records(Session &session, const Tables &tables, std::vector<uint64_t> keys)
 {
-    /* No transaction is larger than a log takes. */
+    /* A redo record of the transaction must fit into a log. */
     uint32_t batch = std::clamp<uint32_t>(32768 / tables.records.row_bytes, 1, kBatch);
     Loader<Value, ByteTable> loader(session, tables.records, batch);
     Value value(tables.records.row_bytes);

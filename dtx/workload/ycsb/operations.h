@@ -25,14 +25,15 @@ class Operations
     {
     }
 
-    /* Read a record. Throws Inconsistent if it is not there. */
+    /* Reads a record. Throws Inconsistent if it does not exist. */
     Task<bool> read(Txn &txn, uint64_t record);
-    /* A new value for a record that must be there. It says how often the record was updated, so it
-     * is read first; read-modify-write is the same. */
+    /* Updates a record that must exist. The new value has the number of updates, so the record is
+     * read first; a read-modify-write is the same. */
     Task<bool> update(Txn &txn, uint64_t record);
     /* Insert a record. False: it is there already. */
     Task<bool> insert(Txn &txn, uint64_t record);
-    /* @length records from this one's key on, over all partitions behind it; fewer at the end. */
+    /* Scans @length records from this one's key on, over several partitions if needed; fewer at the
+     * end. */
     Task<bool> scan(Txn &txn, uint64_t record, uint32_t length);
 
     /* How many records the last scan has found. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * schema.cc: the table of YCSB and what is in it.
+ * schema.cc: the table of YCSB, its keys and values.
  */
 #include "workload/ycsb/schema.h"
 
@@ -27,7 +27,7 @@ constexpr uint64_t kMultiply[2] = { 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu };
 constexpr uint64_t kUndo[2] = { 0x96de1b173f119089u, 0x319642b2d24d8ec3u };
 static_assert(kMultiply[0] * kUndo[0] == 1 && kMultiply[1] * kUndo[1] == 1);
 
-/* x of y = x ^ x >> bits. */
+/* Solves y = x ^ x >> bits for x. */
 constexpr uint64_t undo_shift(uint64_t y, uint32_t bits)
 {
     uint64_t x = y;
@@ -37,8 +37,8 @@ constexpr uint64_t undo_shift(uint64_t y, uint32_t bits)
     return x;
 }
 
-/* Rows that a shard may have to hold: keys fall into partitions by chance, and the partitions of
- * some servers are one more than those of others. Six standard deviations are left for chance. */
+/* Most rows of a shard: keys fall into partitions at random, so this adds six standard deviations;
+ * and some servers have one partition more than others. */
 uint64_t rows_of_shard(const Parameters &parameters)
 {
     double all = static_cast<double>(parameters.keys + parameters.room);

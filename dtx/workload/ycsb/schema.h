@@ -23,7 +23,7 @@
 namespace dtx::ycsb
 {
 
-inline constexpr uint32_t kScanMax = 100;     /* records of a scan: 1 to 100, each as likely */
+inline constexpr uint32_t kScanMax = 100;     /* records of a scan: 1 to 100, equally likely */
 inline constexpr uint32_t kPartitions = 256;  /* by the upper 8 bits of the key */
 inline constexpr uint32_t kValueLeast = 8;    /* bytes */
 inline constexpr uint32_t kValueMost = 16384; /* a redo record of one value fits in any log */
@@ -39,7 +39,7 @@ struct Parameters {
 
     /* Throws Error, code 0, that names the parameter. */
     void verify() const;
-    /* The text that a database keeps, and parameters from it. Throws Error, RPM_E_FOREIGN. */
+    /* The text that a database stores, and its inverse. Throws Error, RPM_E_FOREIGN. */
     std::string load_parameters() const;
     static Parameters of_database(const std::string &text, uint32_t servers);
 };
@@ -53,7 +53,7 @@ struct Tables {
 
 uint64_t key_of(uint64_t record);
 uint64_t record_of(uint64_t key);
-/* The partition of a key: consecutive keys are together, so that a scan is of one mostly. */
+/* The partition of a key: a range of keys, so that most scans access one partition. */
 uint32_t partition_of(uint64_t key);
 
 /* Fill @value, of kValueLeast bytes at least, as that of a record updated @count times. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * zipf.cc: draws ranks, and spreads them.
+ * zipf.cc: draws ranks, and maps them to records.
  */
 #include "workload/ycsb/zipf.h"
 

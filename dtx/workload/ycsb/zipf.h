@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * zipf.h: ranks by popularity: rank r is drawn in proportion to 1 / (r + 1)^theta.
+ * zipf.h: the Zipf distribution: rank r is drawn in proportion to 1 / (r + 1)^theta.
  *
  * The method is that of Gray et al., "Quickly generating billion-record synthetic databases"
  * (SIGMOD 1994), as YCSB has it: exact for the two most popular ranks, an approximation by an
- * integral for the others. What depends on their number alone is calculated once, the sum of the
- * first thousand terms and the rest by the formula of Euler and Maclaurin.
+ * integral for the others. Constants that depend on the number of ranks are computed once: the sum
+ * of the first thousand terms, and the rest by the formula of Euler and Maclaurin.
  *
  * Tests: tests/unit/dtx/workload/ycsb_test.cpp
  */
@@ -38,8 +38,8 @@ class Zipf
     double eta_;
 };
 
-/* Each rank a place of its own among as many, neighbours far apart: the popular records are neither
- * side by side nor all on one server. */
+/* A bijection of ranks to records that maps neighbours far apart, so that the popular records are
+ * neither adjacent nor all on one server. */
 class Spread
 {
   public:
