@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// damage.h: a small database that is right, and what is done to one copy of its objects.
+// damage.h: a small consistent database, and functions that damage objects of one copy.
 #ifndef TESTS_UNIT_DTX_CHECK_DAMAGE_H
 #define TESTS_UNIT_DTX_CHECK_DAMAGE_H
 
@@ -10,7 +10,7 @@
 
 #include <functional>
 
-// Rows in both tables and both partitions; some were deleted again.
+// Inserts rows in both tables and both partitions, and deletes some again.
 inline Database rows_of_two_copies()
 {
     Database db(2, replicated(2));
@@ -34,7 +34,7 @@ inline Database rows_of_two_copies()
     return db;
 }
 
-// Change the slot of an object on one copy. With @sealed its checksum is right again afterwards.
+// Changes the slot of an object on one copy. If @sealed, makes its checksum valid again.
 inline void damage(const dtx::Cluster &cluster, uint32_t copy, dtx::Address address,
                    const std::function<void(unsigned char *image)> &change, bool sealed = true)
 {
@@ -57,7 +57,7 @@ inline void damage(const dtx::Cluster &cluster, uint32_t copy, dtx::Address addr
     rpm_region_close(&region);
 }
 
-// The first object of a table for which @fits says so, on the primaries.
+// The first object of a table on the primaries for which @fits returns true.
 inline dtx::Address first_object(
     const dtx::Cluster &cluster, uint32_t table,
     const std::function<bool(const dtx::ObjectHeader &header, const unsigned char *)> &fits)
@@ -83,7 +83,7 @@ inline bool is_deleted(const dtx::ObjectHeader &header, const unsigned char *)
     return header.version != 0 && (header.flags & dtx::kObjectValid) == 0;
 }
 
-// How often a rule is broken; UINT64_MAX: it was not checked.
+// Number of violations of a rule; UINT64_MAX: it was not checked.
 inline uint64_t broken(const dtx::Findings &found, const std::string &rule)
 {
     for (const dtx::Finding &finding : found.all())

@@ -33,7 +33,7 @@ bool is_leaf(const dtx::ObjectHeader &header, const unsigned char *payload)
     return is_valid(header, payload) && node.level == 0 && node.used > 1;
 }
 
-// What is broken on copy 1 after @change of one object there; copy 0 stays right.
+// The violations on copy 1 after @change of one object there; copy 0 must have none.
 dtx::Findings after(Database &db, dtx::Address address,
                     const std::function<void(unsigned char *)> &change)
 {
@@ -49,7 +49,7 @@ uint32_t index_of(const Database &db, dtx::Table<Account> table)
 
 } // namespace
 
-TEST_CASE("indexes: after a run all rules are checked, and hold on every copy")
+TEST_CASE("indexes: after a run all rules are checked and hold on every copy")
 {
     Database db = rows_of_two_copies();
 

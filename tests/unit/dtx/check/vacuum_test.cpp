@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// vacuum_test.cpp: slots that sessions lose when they are fenced, and all of them used in the end.
+// SPDX-License-Identifier: BSD-3-Clause vacuum_test.cpp: a vacuum finds all slots that fenced
+// sessions have lost, so they can be used again.
 #include "check/copies.h"
 #include "check/indexes.h"
 #include "support/rounds.h"
@@ -21,7 +21,7 @@ namespace
 constexpr uint64_t kRoom = 640; // ten slots are taken at once
 constexpr uint64_t kFew[] = { 1, 2 };
 
-// Rows of partition 0, until there is no room left in the first of the two tables. How many more.
+// Inserts rows of partition 0 until the first of the two tables is full. Returns their number.
 uint64_t fill(Session &session, const Tables &tables, uint64_t first, uint64_t most = UINT64_MAX)
 {
     uint64_t key = first;
@@ -41,7 +41,7 @@ uint64_t fill(Session &session, const Tables &tables, uint64_t first, uint64_t m
     return key - first;
 }
 
-// Rows, one between each two fencings, and how many slots that lost, at most.
+// Inserts a row between each two fencings. Returns the largest number of slots that these lost.
 uint64_t fill_while_fenced(Session &session, const Database &db, int times)
 {
     uint64_t rows = 0;
@@ -62,7 +62,7 @@ Task<void> insert_some(Session &session, const Tables &tables, uint64_t first)
         });
 }
 
-// Another transaction, which first lets the others run for so many turns.
+// A transaction that first lets other coroutines run for so many turns.
 Task<void> vacuum_after(Session &session, const Database &db, int turns)
 {
     for (int i = 0; i < turns; i++)
@@ -85,7 +85,7 @@ std::string faults_of(const dtx::Cluster &cluster)
 
 } // namespace
 
-// Where commits may be lost, a session that is fenced does not trust what it had.
+// A fenced session forgets its free slots, as its commits may have been lost.
 TEST_CASE("vacuum: all slots that fenced sessions lost are found and can be used again", "[unit]")
 {
     dtx::Options options = replicated(2);
@@ -99,11 +99,11 @@ TEST_CASE("vacuum: all slots that fenced sessions lost are found and can be used
         Session session(*db.cluster, 0);
 
         rows = fill_while_fenced(session, db, 40);
-        CHECK(fill(session, db.tables, rows) < kRoom - rows - 300); // so many are lost
+        CHECK(fill(session, db.tables, rows) < kRoom - rows - 300); // the number of lost slots
     }
     dtx::Recovery recovery = db.cluster->vacuum();
 
-    CHECK(recovery.slots > 2 * 300); // of both tables, and nodes
+    CHECK(recovery.slots > 2 * 300); // of both tables, and index nodes
     CHECK(faults_of(*db.cluster) == "");
     CHECK(db.cluster->vacuum().slots == 0);
 
@@ -117,7 +117,7 @@ TEST_CASE("vacuum: all slots that fenced sessions lost are found and can be used
     CHECK(faults_of(*db.cluster) == "");
 }
 
-TEST_CASE("vacuum: a session that lives on forgets its free slots", "[unit]")
+TEST_CASE("vacuum: a session that runs during a vacuum forgets its free slots", "[unit]")
 {
     Database db(2, replicated(2), Tables(kRoom));
 
@@ -125,7 +125,7 @@ TEST_CASE("vacuum: a session that lives on forgets its free slots", "[unit]")
         Session session(*db.cluster, 0);
         uint64_t rows = fill(session, db.tables, 0, 30);
 
-        CHECK(db.cluster->vacuum().slots > 0); // what it had kept
+        CHECK(db.cluster->vacuum().slots > 0); // the free slots that it had reserved
         rows += fill(session, db.tables, rows, 30);
         CHECK(session.counters().rejoined == 1);
         CHECK(faults_of(*db.cluster) == "");
@@ -135,7 +135,7 @@ TEST_CASE("vacuum: a session that lives on forgets its free slots", "[unit]")
     CHECK(db.cluster->vacuum().slots == 0);
 }
 
-TEST_CASE("vacuum: slots that are handed out meanwhile are not handed out twice", "[unit]")
+TEST_CASE("vacuum: slots that are allocated during a vacuum are not allocated twice", "[unit]")
 {
     for (uint64_t seed : seeds(1, rounds(120))) {
         dtx::Options options = replicated(2);
@@ -159,7 +159,7 @@ TEST_CASE("vacuum: slots that are handed out meanwhile are not handed out twice"
     }
 }
 
-// It notices the vacuum when it returns its slots.
+// The session notices the vacuum when it returns its slots.
 TEST_CASE("vacuum: a session that ends after a vacuum returns no slot of other sessions", "[unit]")
 {
     Database db(1, {}, Tables(6400), GENERATE("", ",mode=ring")); // a hundred are taken at once
@@ -234,7 +234,7 @@ TEST_CASE("vacuum: no slot is lost in an unused database, or after sessions that
     CHECK(faults_of(*right.cluster) == "");
 }
 
-TEST_CASE("vacuum: sessions run on after waiting for it", "[unit]")
+TEST_CASE("vacuum: sessions wait for a vacuum and continue", "[unit]")
 {
     Database db(2, replicated(2));
     Recorder recorder;

@@ -9,8 +9,7 @@ using namespace dtx::history;
 namespace
 {
 
-// A graph, and what it was made of. The caller's objects are numbered so that each edge has its
-// own.
+// A graph and its history. Each edge has an object of its own.
 struct World {
     explicit World(const Story &story, bool strict)
         : history(story.history()), outcomes(history, false), versions(history, outcomes, false),
@@ -34,7 +33,7 @@ struct World {
 
 constexpr unsigned kPlain = kAllDeps & ~mask_of(Dep::kRt);
 
-// A ring of @count transactions, each of which reads what the one before made.
+// A ring of @count transactions, each of which reads a version that its predecessor made.
 Story ring(uint64_t count)
 {
     Story story;
@@ -48,7 +47,7 @@ Story ring(uint64_t count)
 
 } // namespace
 
-TEST_CASE("cycles: a line has none, a ring is one", "[unit]")
+TEST_CASE("cycles: a path has no cycle, a ring is one", "[unit]")
 {
     Story story = ring(5);
     World closed(story, true);
@@ -69,7 +68,7 @@ TEST_CASE("cycles: a ring of a million is found without a deep stack", "[unit]")
     REQUIRE(found[0].size() == kLength);
 }
 
-TEST_CASE("cycles: rings apart are components of their own", "[unit]")
+TEST_CASE("cycles: separate rings are separate components", "[unit]")
 {
     Story story = ring(3);
     Story other = ring(4);
@@ -86,11 +85,11 @@ TEST_CASE("cycles: rings apart are components of their own", "[unit]")
     REQUIRE(found[0].size() + found[1].size() == 7);
 }
 
-TEST_CASE("cycles: the shortest of several is told", "[unit]")
+TEST_CASE("cycles: the shortest of several is reported", "[unit]")
 {
     Story story = ring(9);
 
-    // 3 reads what 6 made: a way from 6 back to 3 beside the long one.
+    // 3 reads a version that 6 made: a shorter cycle from 3 to 6 and back.
     story.lines[2].reads.push_back({ 5, 1, 6 });
     World world(story, true);
     REQUIRE(world.shortest(kPlain) == 4);
@@ -113,7 +112,7 @@ TEST_CASE("cycles: a cycle that is shorter by one is reported, in whatever order
     }
 }
 
-TEST_CASE("cycles: the simplest class goes before the shortest", "[unit]")
+TEST_CASE("cycles: a simpler class is preferred to a shorter cycle", "[unit]")
 {
     Story story = ring(5);
 
@@ -129,7 +128,7 @@ TEST_CASE("cycles: the simplest class goes before the shortest", "[unit]")
     REQUIRE(skew.shortest(kPlain) == 2);
 }
 
-TEST_CASE("cycles: one rw goes before two", "[unit]")
+TEST_CASE("cycles: a cycle with one rw edge is preferred to one with two", "[unit]")
 {
     Story story = ring(5);
 
@@ -144,9 +143,9 @@ TEST_CASE("cycles: one rw goes before two", "[unit]")
     REQUIRE(world.shortest(kPlain) == 5);
 }
 
-TEST_CASE("cycles: points in time are no hops", "[unit]")
+TEST_CASE("cycles: points in time do not count as hops", "[unit]")
 {
-    // 1 reads what 2 made, though 2 began long after; others begin and end in between.
+    // 1 reads a version of 2, although 2 began after 1 had ended; others begin and end in between.
     Story story{ { { 1, 1, 2, { { 5, 1, 2 } }, {} }, { 2, 1000, 1001, {}, { { 5, 1 } } } } };
 
     for (uint64_t i = 0; i < 100; i++)
@@ -154,7 +153,7 @@ TEST_CASE("cycles: points in time are no hops", "[unit]")
     World world(story, true);
     REQUIRE(components(world.graph, kPlain).empty());
     REQUIRE(world.shortest(kAllDeps) == 2);
-    // Nor is a way of three hops beside them shorter.
+    // A path of three hops beside them is not shorter.
     story.lines[0].writes.push_back({ 6, 1 });
     story.lines.push_back({ 3, 1, 2000, { { 6, 1, 1 } }, { { 7, 1 } } });
     story.lines.push_back({ 4, 1, 2000, { { 7, 1, 3 } }, { { 8, 1 } } });

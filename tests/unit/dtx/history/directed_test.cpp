@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// directed_test.cpp: each anomaly by hand, as small as it gets.
+// directed_test.cpp: each anomaly in a minimal history.
 #include "story.h"
 
 using namespace story;
@@ -29,7 +29,7 @@ TEST_CASE("history: write skew is found", "[unit]")
 
 TEST_CASE("history: the read-only anomaly is found", "[unit]")
 {
-    // 1 deposits, 3 sees the deposit but not the withdrawal of 2, which has not seen the deposit.
+    // 3 reads the deposit of 1 but not the withdrawal of 2, and 2 did not read the deposit.
     Story story{ { { 1, 20, 30, { { 6, 1, 0 } }, { { 6, 2 } } },
                    { 2, 10, 60, { { 5, 1, 0 }, { 6, 1, 0 } }, { { 5, 2 } } },
                    { 3, 40, 50, { { 5, 1, 0 }, { 6, 2, 1 } }, {} } } };
@@ -56,14 +56,14 @@ TEST_CASE("history: an update between read and write is lost", "[unit]")
     require_one(story.check(), Kind::kCycle, "G-single, lost update");
 }
 
-TEST_CASE("history: a version that was not bumped is a lost update", "[unit]")
+TEST_CASE("history: two transactions that make the same version are a lost update", "[unit]")
 {
     Story story{ { { 1, 10, 50, { { 5, 1, 0 } }, { { 5, 2 } } },
                    { 2, 10, 50, { { 5, 1, 0 } }, { { 5, 2 } } } } };
 
     require_one(story.check(), Kind::kLostUpdate,
                 "version 2 of object 5 was made twice, by transaction 1 and by transaction 2");
-    // Who read what the second made did nothing wrong.
+    // A reader of the second one's version is not reported.
     story.lines.push_back({ 3, 60, 70, { { 5, 2, 2 } }, {} });
     require_one(story.check(), Kind::kLostUpdate, "made twice");
 }
@@ -166,7 +166,7 @@ TEST_CASE("history: a dropped commit shows as a gap", "[unit]")
     require_one(story.check(), Kind::kGap, "just loaded");
 }
 
-TEST_CASE("history: an unknown transaction without a trace did not happen", "[unit]")
+TEST_CASE("history: an unknown transaction that nothing proves did not happen", "[unit]")
 {
     Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } }, Status::kUnknown },
                    { 2, 30, 40, { { 5, 1, 0 } }, { { 5, 2 } } } },
@@ -205,7 +205,8 @@ TEST_CASE("history: an unknown transaction that happened in part is torn", "[uni
 
 TEST_CASE("history: an unknown transaction may take effect after its end", "[unit]")
 {
-    // 2 does not see what 1 did, though the caller of 1 had its outcome before 2 began: "unknown".
+    // 2 does not read the write of 1, although 1 ended before 2 began, as the outcome of 1 is
+    // unknown.
     Story story{ { { 1, 10, 20, { { 5, 1, 0 } }, { { 5, 2 } }, Status::kUnknown },
                    { 2, 30, 40, { { 5, 1, 0 } }, {} } },
                  { { 5, 2, 1 } } };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// elle_test.cpp: the export, read back by a parser and judged by a checker that know nothing of
-// ours: only lists, and real-time order.
+// elle_test.cpp: an independent parser reads the export, and an independent checker of lists and
+// real-time order agrees with ours.
 #include "file.h"
 #include "history/elle.h"
 #include "support/rounds.h"
@@ -29,7 +29,7 @@ struct Operation {
     std::vector<Step> steps;
 };
 
-// One line of EDN, the little that is in such a file.
+// One line of EDN; parses only what such a file contains.
 class Parser
 {
   public:
@@ -127,7 +127,8 @@ std::vector<Operation> parse(const std::string &text)
     return operations;
 }
 
-// Operations in pairs: a process runs one at a time, and none after one of unknown outcome.
+// Pairs invocations with results: a process runs one operation at a time, and none after one of
+// unknown outcome.
 std::vector<Txn> pairs(const std::vector<Operation> &operations)
 {
     std::vector<Txn> found;
@@ -168,7 +169,7 @@ bool is_prefix(const std::vector<uint64_t> &a, const std::vector<uint64_t> &b)
     return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
 
-// Strict serialisability of lists, naively: all pairs, all ways.
+// A naive checker of strict serialisability of lists: compares all pairs of operations.
 class Judge
 {
   public:
@@ -325,7 +326,7 @@ TEST_CASE("elle: a writer that a partial history only names has an unknown outco
     REQUIRE(judged(story, true));
 }
 
-TEST_CASE("elle: a read has the writer that it recorded, right or wrong", "[unit]")
+TEST_CASE("elle: a read has the writer that it recorded, even a wrong one", "[unit]")
 {
     Story story{ { { 1, 10, 20, {}, { { 5, 1 } }, Status::kAborted },
                    { 2, 30, 40, { { 5, 1, 1 } }, {} } } };
@@ -336,7 +337,7 @@ TEST_CASE("elle: a read has the writer that it recorded, right or wrong", "[unit
     REQUIRE(judged(story));
 }
 
-TEST_CASE("elle: a naive judge of lists agrees on right histories", "[unit]")
+TEST_CASE("elle: a naive checker of lists accepts correct histories", "[unit]")
 {
     for (uint64_t seed : seeds(0, rounds(400))) {
         CAPTURE(seed);
@@ -344,7 +345,7 @@ TEST_CASE("elle: a naive judge of lists agrees on right histories", "[unit]")
     }
 }
 
-TEST_CASE("elle: a naive judge of lists agrees on cycles", "[unit]")
+TEST_CASE("elle: a naive checker of lists finds the same cycles", "[unit]")
 {
     const Story skew{ { { 1, 10, 50, { { 5, 1, 0 }, { 6, 1, 0 } }, { { 5, 2 } } },
                         { 2, 10, 50, { { 5, 1, 0 }, { 6, 1, 0 } }, { { 6, 2 } } },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// file.h: a history's file for a test: its name, what is in it, and how a change is sealed again.
+// file.h: a history file for a test: writes, reads and changes it, with valid checksums.
 #ifndef TESTS_UNIT_DTX_HISTORY_FILE_H
 #define TESTS_UNIT_DTX_HISTORY_FILE_H
 
@@ -64,7 +64,7 @@ inline Entry entry_of(const Line &line)
              line.status, line.reads,   line.writes };
 }
 
-// Each session's lines by the session, as a run does.
+// Records the lines of each session by that session, as a run does.
 inline void record(const Story &story, const std::string &path, size_t buffer_bytes = 4096)
 {
     Header header{ "a \"story\"", 7, story.fresh };
@@ -84,13 +84,13 @@ inline std::string hex(uint64_t value, unsigned digits)
     return text;
 }
 
-// A line without its checksum, with it.
+// Appends the checksum to a line without one.
 inline std::string sealed(const std::string &line)
 {
     return line + ",\"sum\":\"" + hex(dtx::history::line_sum(line), 8) + "\"}\n";
 }
 
-// Whole lines, with an end line.
+// Appends an end line to whole lines.
 inline std::string ended(const std::string &lines)
 {
     dtx::history::FileSum sum;

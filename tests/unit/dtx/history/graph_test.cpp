@@ -15,7 +15,7 @@ using dtx::history::Versions;
 namespace
 {
 
-// Every edge as "FROM kind TO", real time through its points.
+// Every edge as "FROM kind TO"; for rt, from transaction to transaction, over points in time.
 struct Edges {
     explicit Edges(const Story &story, bool strict = true)
         : history(story.history()), outcomes(history, false), versions(history, outcomes, false),

@@ -5,7 +5,7 @@
 using dtx::history::Interner;
 using dtx::history::kNone;
 
-TEST_CASE("intern: numbers have indices in the order of first sight", "[unit]")
+TEST_CASE("intern: numbers have indices in the order of first occurrence", "[unit]")
 {
     Interner table;
 

@@ -10,7 +10,7 @@ namespace
 
 constexpr Status kUnknown = Status::kUnknown;
 
-// Which of the unknown ones happened, by their numbers.
+// The numbers of the unknown transactions that happened.
 std::vector<uint64_t> happened(const Story &story, bool partial = false)
 {
     History history = story.history();
@@ -42,7 +42,7 @@ TEST_CASE("outcomes: the committed happened, the aborted did not", "[unit]")
     REQUIRE_FALSE(outcomes.happened(2));
 }
 
-TEST_CASE("outcomes: a committed reader shows an unknown writer", "[unit]")
+TEST_CASE("outcomes: a committed reader proves an unknown writer", "[unit]")
 {
     Story story{ { { 1, 1, 2, {}, { { 5, 1 } }, kUnknown }, { 2, 3, 4, { { 5, 1, 1 } }, {} } } };
 
@@ -54,7 +54,7 @@ TEST_CASE("outcomes: a committed reader shows an unknown writer", "[unit]")
     REQUIRE(happened(story) == Ids{});
 }
 
-TEST_CASE("outcomes: the final state shows an unknown writer", "[unit]")
+TEST_CASE("outcomes: the final state proves an unknown writer", "[unit]")
 {
     Story story{ { { 1, 1, 2, {}, { { 5, 1 } }, kUnknown } }, { { 5, 1, 1 } } };
 
@@ -68,12 +68,12 @@ TEST_CASE("outcomes: a later version proves the only possible writer", "[unit]")
     Story story{ { { 1, 1, 2, {}, { { 5, 1 } }, kUnknown }, { 2, 3, 4, {}, { { 5, 2 } } } } };
 
     REQUIRE(happened(story) == Ids{ 1 });
-    REQUIRE(happened(story, true) == Ids{}); // a lost line may be the one
+    REQUIRE(happened(story, true) == Ids{}); // the line of the writer may be lost
     story.lines.push_back({ 3, 1, 2, {}, { { 5, 1 } } });
     REQUIRE(happened(story) == Ids{});
 }
 
-TEST_CASE("outcomes: a version that two transactions can have written decides neither", "[unit]")
+TEST_CASE("outcomes: a version that two transactions can have written proves neither", "[unit]")
 {
     Story story{ { { 1, 1, 2, {}, { { 5, 1 }, { 6, 1 } }, kUnknown },
                    { 2, 1, 2, {}, { { 5, 1 } }, kUnknown },

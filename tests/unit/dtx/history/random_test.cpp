@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// random_test.cpp: what a right store did is right whatever the order of lines; one change to it is
-// noticed.
+// SPDX-License-Identifier: BSD-3-Clause random_test.cpp: the history of a correct store has no
+// violation, in any order of its lines, and one wrong change to it is detected.
 #include "support/rounds.h"
 #include "world.h"
 
@@ -39,7 +38,7 @@ bool writes(const Line &line, uint64_t object, uint64_t version)
     });
 }
 
-// One of unknown outcome says that it made this version: it may be what explains a change.
+// Does a transaction of unknown outcome claim this version? It might explain a change.
 bool claimed(const Story &story, const Access &made)
 {
     return std::any_of(story.lines.begin(), story.lines.end(), [&](const Line &line) {
@@ -109,7 +108,7 @@ bool swap_versions(World &world, Story &story)
     return false;
 }
 
-// A version older than what had been acknowledged before the reader began.
+// Reads a version older than one that was acknowledged before the reader began.
 bool stale_read(World &world, Story &story)
 {
     Line *line = pick(world, story, [&story](const Line &reader) {
@@ -123,12 +122,11 @@ bool stale_read(World &world, Story &story)
     seen.writer = 0;
     for (const Line &other : story.lines)
         if (other.status != Status::kAborted && writes(other, seen.object, seen.version))
-            seen.writer =
-                other.txn; /* perhaps one of unknown outcome that did not: wrong as well */
+            seen.writer = other.txn; /* or of an unknown one that did not happen: wrong as well */
     return true;
 }
 
-// Any version that had been overwritten when the reader, who goes on to write it, began.
+// A version that was overwritten before its reader, which then writes the object, began.
 bool lost_update(World &world, Story &story)
 {
     Line *line = pick(world, story, [&story](const Line &reader) {
@@ -156,7 +154,7 @@ bool drop_final(World &world, Story &story)
     return false;
 }
 
-// The same version read as if another had made it.
+// The same version, with another writer.
 bool wrong_writer(World &world, Story &story)
 {
     Line *line = pick(world, story, [](const Line &reader) {
@@ -168,7 +166,7 @@ bool wrong_writer(World &world, Story &story)
     return true;
 }
 
-// It claims an end before the begin of a transaction that it read from.
+// The reader's end is before the begin of a transaction that it read from.
 bool too_early(World &world, Story &story)
 {
     Line *line = pick(world, story, [&story](const Line &reader) {
@@ -214,7 +212,7 @@ TEST_CASE("history: a correct store's history has no violation", "[unit]")
         unknown += result.by_status[2];
         proven += result.proven;
         rw += result.edges[2];
-        if (seed % 8 == 0) { /* and so is a part of it, as a killed run leaves it */
+        if (seed % 8 == 0) { /* and neither has a part of it, as a killed run leaves it */
             story.lines.resize(story.lines.size() / 2);
             require_good(story.check(true, true));
         }
@@ -224,47 +222,47 @@ TEST_CASE("history: a correct store's history has no violation", "[unit]")
     REQUIRE(rw > kSeeds);
 }
 
-TEST_CASE("history: a write that is dropped is noticed", "[unit]")
+TEST_CASE("history: a dropped write is detected", "[unit]")
 {
     all_noticed(drop_write);
 }
 
-TEST_CASE("history: a transaction that is dropped is noticed", "[unit]")
+TEST_CASE("history: a dropped transaction is detected", "[unit]")
 {
     all_noticed(drop_transaction);
 }
 
-TEST_CASE("history: a commit that says it aborted is noticed", "[unit]")
+TEST_CASE("history: a commit that is recorded as aborted is detected", "[unit]")
 {
     all_noticed(abort_transaction);
 }
 
-TEST_CASE("history: two exchanged versions are noticed", "[unit]")
+TEST_CASE("history: two exchanged versions are detected", "[unit]")
 {
     all_noticed(swap_versions);
 }
 
-TEST_CASE("history: a stale read is noticed", "[unit]")
+TEST_CASE("history: a stale read is detected", "[unit]")
 {
     all_noticed(stale_read);
 }
 
-TEST_CASE("history: an update that ignores another is noticed", "[unit]")
+TEST_CASE("history: an update that overwrites an unread version is detected", "[unit]")
 {
     all_noticed(lost_update);
 }
 
-TEST_CASE("history: a final state that lacks a version is noticed", "[unit]")
+TEST_CASE("history: a final state that lacks a version is detected", "[unit]")
 {
     all_noticed(drop_final);
 }
 
-TEST_CASE("history: a wrong writer is noticed", "[unit]")
+TEST_CASE("history: a wrong writer is detected", "[unit]")
 {
     all_noticed(wrong_writer);
 }
 
-TEST_CASE("history: a reader that ended too early is noticed", "[unit]")
+TEST_CASE("history: a reader that ended too early is detected", "[unit]")
 {
     all_noticed(too_early);
 }

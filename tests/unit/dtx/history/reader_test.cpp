@@ -51,7 +51,7 @@ bool starts(const std::string &text, const std::string &head)
 
 } // namespace
 
-TEST_CASE("history reader: gives what was recorded", "[unit]")
+TEST_CASE("history reader: returns the lines that were recorded", "[unit]")
 {
     TempFile file;
     History history;
@@ -89,7 +89,7 @@ TEST_CASE("history reader: lines may be longer than a block", "[unit]")
     REQUIRE(history.reads(1).size() == 200000);
 }
 
-TEST_CASE("history reader: every byte that is changed is noticed, at its line", "[unit]")
+TEST_CASE("history reader: every changed byte is detected, with its line", "[unit]")
 {
     std::string good = ended(header_line() + sealed(kTxn) + sealed(changed(kTxn, ":1,", ":2,")));
     uint64_t line = 1;
@@ -107,7 +107,7 @@ TEST_CASE("history reader: every byte that is changed is noticed, at its line", 
     }
 }
 
-TEST_CASE("history reader: truncation at any byte is noticed", "[unit]")
+TEST_CASE("history reader: truncation at any byte is detected", "[unit]")
 {
     std::string good = ended(header_line() + sealed(kTxn));
 
@@ -134,7 +134,7 @@ TEST_CASE("history reader: a partial history may lack its end and nothing else",
     REQUIRE(starts(why_not(ended(lines) + "x", true), ":4: truncated"));
 }
 
-TEST_CASE("history reader: lines that were added, dropped or moved are noticed", "[unit]")
+TEST_CASE("history reader: lines that were added, dropped or moved are detected", "[unit]")
 {
     std::string other = changed(kTxn, ":1,", ":2,");
     std::string good = ended(header_line() + sealed(kTxn) + sealed(other));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// story.h: histories written as one line for each transaction.
+// story.h: builds a history in a test with one call for each transaction.
 #ifndef TESTS_UNIT_DTX_HISTORY_STORY_H
 #define TESTS_UNIT_DTX_HISTORY_STORY_H
 
@@ -63,7 +63,7 @@ struct Story {
     }
 };
 
-// All that was found, for a failing test to show and for words to be looked for.
+// The texts of all violations, for the output of a failing test and for searches.
 inline std::string words(const CheckResult &result)
 {
     std::string text;
@@ -76,7 +76,7 @@ inline std::string words(const CheckResult &result)
     return text;
 }
 
-// Exactly one violation, of this kind, with these words in it.
+// Requires exactly one violation, of this kind, whose text contains these words.
 inline void require_one(const CheckResult &result, Kind kind, const std::string &part)
 {
     std::string text = words(result);

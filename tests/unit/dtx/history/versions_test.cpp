@@ -15,7 +15,7 @@ struct Order {
     {
     }
 
-    // "version:writer ..." of the first object that the story names.
+    // "version:writer ..." of the first object of the story.
     std::string list() const
     {
         std::string text;
@@ -48,7 +48,7 @@ TEST_CASE("versions: stand in order, each once", "[unit]")
     REQUIRE(result.violations.count(Kind::kLostUpdate) == 1);
 }
 
-TEST_CASE("versions: a place is that of the version or the next", "[unit]")
+TEST_CASE("versions: place() is the index of the version or the next one", "[unit]")
 {
     Story story{ { { 1, 1, 2, {}, { { 5, 3 } } },
                    { 2, 1, 2, {}, { { 5, 4 } } },
@@ -64,7 +64,7 @@ TEST_CASE("versions: a place is that of the version or the next", "[unit]")
     REQUIRE(order.versions.place(0, UINT64_MAX) == 4);
 }
 
-TEST_CASE("versions: the base is what was seen before all", "[unit]")
+TEST_CASE("versions: the base is the version that was read and is older than all made", "[unit]")
 {
     Story story{ { { 1, 1, 2, { { 5, 7, 99 } }, { { 5, 8 } } } } };
 

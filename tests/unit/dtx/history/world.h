@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// world.h: histories of a store that is strictly serialisable, by seed. Each transaction happens at
-// one moment between its begin and its end; the lines are then shuffled.
+// SPDX-License-Identifier: BSD-3-Clause world.h: random histories of a strictly serialisable store.
+// Each transaction takes effect at one moment between its begin and its end; the lines are then
+// shuffled.
 #ifndef TESTS_UNIT_DTX_HISTORY_WORLD_H
 #define TESTS_UNIT_DTX_HISTORY_WORLD_H
 
@@ -30,7 +30,7 @@ class World
         return rpmi_rng_below(&rng_, bound);
     }
 
-    // Rows 0 and up were loaded, rows 1000 and up are inserted; most writers have read.
+    // Rows 0 and up were loaded, rows 1000 and up are inserted; most writers read first.
     Story history()
     {
         Story story;
@@ -109,7 +109,7 @@ class World
             bool blind = false;
             if (line.writes.size() < written) {
                 line.writes.push_back({ object, access.version + 1, 0 });
-                blind = below(8) == 0 && access.version > 1; // loaded versions have no doubt
+                blind = below(8) == 0 && access.version > 1; // versions of the load need no proof
             }
             if (!blind)
                 line.reads.push_back(access);

@@ -21,7 +21,7 @@ TEST_CASE("history writer: the bytes are those of FORMAT.md", "[unit]")
 {
     TempFile file;
 
-    // What is buffered comes last.
+    // Buffered lines come last.
     record(kStory, file.name());
     REQUIRE(
         file.text() ==
@@ -34,7 +34,7 @@ TEST_CASE("history writer: the bytes are those of FORMAT.md", "[unit]")
                      "\"reads\":[],\"writes\":[]")));
 }
 
-TEST_CASE("history writer: without a buffer nothing is held back", "[unit]")
+TEST_CASE("history writer: without a buffer each line is written at once", "[unit]")
 {
     TempFile file;
     auto recorder = Recorder::open(file.name(), {}, { 4, 0 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ledger_test.cpp: totals move by what was committed and by some of what may have been.
+// ledger_test.cpp: totals change by all committed changes and by some of the unknown ones.
 #include "support/catch.h"
 #include "workload/ledger.h"
 
@@ -38,7 +38,7 @@ TEST_CASE("ledger: each unknown change counts as a whole or not at all")
     CHECK(ledger.explains({ 3, 1 }) == Verdict::wrong);
 }
 
-TEST_CASE("ledger: those of several threads are merged")
+TEST_CASE("ledger: ledgers of several threads are merged")
 {
     Ledger ledger;
     Ledger other;
@@ -52,7 +52,7 @@ TEST_CASE("ledger: those of several threads are merged")
     CHECK(ledger.explains({ 1 }) == Verdict::wrong);
 }
 
-TEST_CASE("ledger: too many unknown changes are said to be so")
+TEST_CASE("ledger: too many unknown changes are reported")
 {
     Ledger ledger;
 

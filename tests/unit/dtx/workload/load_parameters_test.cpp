@@ -23,7 +23,7 @@ int code_of(const std::string &name, const std::string &parameters)
     return 0;
 }
 
-// Load parameters that were read give the tables of those that were written.
+// Parameters that were parsed from the text give the same tables as the original ones.
 void check_same(const std::string &name, const dtx::Schema &schema)
 {
     auto found = dtx::workload_of_database(name, schema.note(), 3);
@@ -36,7 +36,7 @@ void check_same(const std::string &name, const dtx::Schema &schema)
 
 } // namespace
 
-TEST_CASE("load parameters: names and numbers come back")
+TEST_CASE("load parameters: names and numbers are parsed from the text")
 {
     dtx::LoadParameters kept(
         "any", dtx::write_load_parameters({ { "rows", 17 }, { "seed", UINT64_MAX } }));
@@ -53,7 +53,7 @@ TEST_CASE("load parameters: a malformed text is refused")
         CHECK_THROWS_AS(dtx::LoadParameters("any", text), dtx::Error);
 }
 
-TEST_CASE("load parameters: each workload knows its tables again")
+TEST_CASE("load parameters: each workload constructs the same tables from its text")
 {
     dtx::tpcc::Parameters trade;
     dtx::smallbank::Parameters bank;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// random_test.cpp: chance from a seed is even, and the same everywhere.
+// random_test.cpp: random numbers are uniform, and equal on all machines for equal seeds.
 #include "support/catch.h"
 #include "workload/random.h"
 
@@ -32,7 +32,7 @@ TEST_CASE("random: the parts of a seed have different sequences")
     CHECK(dtx::seed_of(1, 7) != dtx::seed_of(2, 7));
 }
 
-TEST_CASE("random: every value of a range comes up as often")
+TEST_CASE("random: every value of a range is equally frequent")
 {
     constexpr uint32_t draws = 120000;
     Random chance(3);
@@ -52,7 +52,7 @@ TEST_CASE("random: every value of a range comes up as often")
     CHECK(chosen == Approx(draws / 4).epsilon(0.03));
 }
 
-TEST_CASE("random: the edges of ranges are reached")
+TEST_CASE("random: the bounds of ranges occur")
 {
     Random chance(4);
     bool top = false;
@@ -68,7 +68,7 @@ TEST_CASE("random: the edges of ranges are reached")
     CHECK(top);
 }
 
-TEST_CASE("random: a shuffle keeps every item and every place is as likely")
+TEST_CASE("random: a shuffle keeps every item, and every place is equally likely")
 {
     constexpr uint32_t rounds = 60000;
     Random chance(5);

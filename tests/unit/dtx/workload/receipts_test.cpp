@@ -37,7 +37,7 @@ class File
     std::string path = "/tmp/librpm_receipts_XXXXXX";
 };
 
-// What reading a file of this text ends in; "": nothing.
+// The error of reading a file with this text; "": none.
 std::string refusal(const std::string &text)
 {
     File file;

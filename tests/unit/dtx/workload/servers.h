@@ -46,7 +46,7 @@ class Servers
     std::deque<Server> servers_;
 };
 
-// Findings that have @part in them.
+// Violations whose text contains @part.
 inline size_t count_of(const std::vector<std::string> &findings, const std::string &part)
 {
     size_t count = 0;
@@ -56,7 +56,7 @@ inline size_t count_of(const std::vector<std::string> &findings, const std::stri
     return count;
 }
 
-// Change a row of a database, in one transaction.
+// Changes a row of a database, in one transaction.
 template <class Row, class Change>
 void change_row(const dtx::Cluster &cluster, dtx::Table<Row> table, uint64_t key, Change change)
 {

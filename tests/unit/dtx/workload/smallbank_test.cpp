@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// smallbank_test.cpp: SmallBank: its input, its programs, and that its checks notice.
+// smallbank_test.cpp: SmallBank: its input, its programs, and whether its checks detect violations.
 #include "servers.h"
 #include "workload/smallbank/input.h"
 #include "workload/smallbank/programs.h"
@@ -22,7 +22,7 @@ Parameters few_accounts(uint32_t servers)
     return parameters;
 }
 
-// Both accounts of customers 0 and 1, set and run by hand.
+// Sets the accounts of customers 0 and 1, and runs single programs on them.
 class Bank
 {
   public:
@@ -111,7 +111,7 @@ TEST_CASE("smallbank: the mix and the hot set are as specified")
     CHECK(added * 100.0 / programs[kTransactSavings] == Approx(50).margin(2));
 }
 
-TEST_CASE("smallbank: without SendPayment five programs are as likely")
+TEST_CASE("smallbank: without SendPayment the five programs are equally likely")
 {
     constexpr uint32_t draws = 100000;
     Parameters parameters;
@@ -149,7 +149,7 @@ TEST_CASE("smallbank: parameters out of range are refused by name")
           std::string::npos);
 }
 
-TEST_CASE("smallbank: each program does what its paper says")
+TEST_CASE("smallbank: each program has the effects that its paper defines")
 {
     Bank bank;
 

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// tatp_test.cpp: TATP: its input, its load, its transactions, and that its checks notice.
+// SPDX-License-Identifier: BSD-3-Clause tatp_test.cpp: TATP: its input, its load, its transactions,
+// and whether its checks detect violations.
 #include "servers.h"
 #include "workload/tatp/input.h"
 #include "workload/tatp/load.h"
@@ -59,7 +59,7 @@ class Register
     {
         return workload_;
     }
-    // A subscriber and a type of special facility that is there, or that is not.
+    // A subscriber and a type of special facility that exists, or one that does not.
     std::pair<uint32_t, uint32_t> facility(bool there) const
     {
         for (uint32_t s_id = 1; s_id <= parameters_.subscribers; s_id++) {
@@ -123,7 +123,7 @@ TEST_CASE("tatp: the mix is as specified")
         CHECK(kinds[i] * 100.0 / draws == Approx(percent[i]).margin(0.4));
 }
 
-TEST_CASE("tatp: subscribers are drawn unevenly, by the constant for their number")
+TEST_CASE("tatp: subscribers are drawn non-uniformly, by the constant for their number")
 {
     constexpr uint32_t draws = 100000;
     Parameters uniform;

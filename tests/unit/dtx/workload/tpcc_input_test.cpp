@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tpcc_input_test.cpp: input of TPC-C is within the limits of clause 5.5.1.5, texts and uneven
-// draws are by clauses 2.1.5, 2.1.6 and 4.3.2.
+// tpcc_input_test.cpp: input of TPC-C is within the limits of clause 5.5.1.5, texts and
+// non-uniform draws follow clauses 2.1.5, 2.1.6 and 4.3.2.
 #include "support/catch.h"
 #include "workload/tpcc/input.h"
 #include <dtx/error.h>
@@ -26,7 +26,7 @@ Inputs inputs_of(const Parameters &parameters, uint64_t seed = 5)
     return Inputs(parameters, run_constants(1, 2), { 2, 3 }, seed);
 }
 
-// 1 if a value is not where it has to be.
+// 1 if a value is outside its bounds.
 uint32_t outside(uint32_t value, uint32_t least, uint32_t most)
 {
     return value < least || value > most ? 1 : 0;
@@ -104,7 +104,7 @@ TEST_CASE("tpcc input: payments and inquiries keep the limits of the specificati
     CHECK(asked_by_name * 100.0 / draws <= 63);
 }
 
-TEST_CASE("tpcc input: one warehouse has nothing remote, and all remote is possible")
+TEST_CASE("tpcc input: one warehouse has no remote accesses; 100 % remote is possible")
 {
     Parameters parameters = warehouses(3);
     Parameters alone = warehouses(1);
@@ -126,7 +126,7 @@ TEST_CASE("tpcc input: one warehouse has nothing remote, and all remote is possi
     }
 }
 
-TEST_CASE("tpcc input: a deck of 23 has the mix in it, in an order of its own")
+TEST_CASE("tpcc input: each deck of 23 has the mix, in random order")
 {
     Inputs inputs = inputs_of(warehouses(2));
     std::vector<std::vector<Kind>> decks;
@@ -164,7 +164,7 @@ TEST_CASE("tpcc input: by percentages the mix has the least shares of the specif
         CHECK(counts[i] * 100.0 / draws == Approx(percent[i]).margin(0.4));
 }
 
-TEST_CASE("tpcc input: deliveries and stock levels are of the terminal's own place")
+TEST_CASE("tpcc input: deliveries and stock levels are of the terminal's own district")
 {
     Inputs inputs = inputs_of(warehouses(4));
 
@@ -200,7 +200,7 @@ TEST_CASE("tpcc input: the constants of last names are at an allowed distance")
         }
 }
 
-TEST_CASE("tpcc input: uneven draws are the formula of the specification")
+TEST_CASE("tpcc input: non-uniform draws follow the formula of the specification")
 {
     constexpr uint32_t draws = 200000;
     Random chance(6);
@@ -218,7 +218,8 @@ TEST_CASE("tpcc input: uneven draws are the formula of the specification")
     }
     CHECK(least == 0);
     CHECK(most == 999);
-    // Either of two even bits sets it; what is above 999 is taken around, to even and odd alike.
+    // Either of two uniform bits sets it; numbers above 999 wrap around, to even and odd ones
+    // alike.
     CHECK(low_bit * 1.0 / draws == Approx(0.75).margin(0.01));
     uneven.c = 1;
     low_bit = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tpcc_test.cpp: TPC-C: its load, its transactions, all conditions after a run, and that each
-// notices.
+// tpcc_test.cpp: TPC-C: its load, its transactions, all conditions after a run, and whether each
+// condition detects violations.
 #include "servers.h"
 #include "workload/tpcc/check.h"
 #include "workload/tpcc/load.h"
@@ -26,7 +26,7 @@ Parameters small(uint32_t warehouses, uint32_t servers)
     return parameters;
 }
 
-// One warehouse on one server, for single transactions and for rows made wrong.
+// One warehouse on one server, for single transactions and for wrong rows.
 class Company
 {
   public:
@@ -95,7 +95,7 @@ class Company
     {
         return workload_.check(cluster_, 0);
     }
-    // How many findings there are of a rule, such as "condition 4".
+    // Number of violations of a rule, such as "condition 4".
     size_t found(const std::string &rule)
     {
         return support::count_of(check(), rule + ": ");
@@ -253,7 +253,7 @@ TEST_CASE("tpcc: an unused item number undoes the whole order")
 
     CHECK(store.new_order(input, output) == Status::aborted);
     CHECK(output.item_not_valid);
-    // All the work was done, which the terminal is shown.
+    // All work was done before the abort, and the terminal shows its results.
     CHECK(output.o_id == 31);
     CHECK(output.line[3].amount > 0);
     CHECK(output.last.view() ==
@@ -323,7 +323,7 @@ TEST_CASE("tpcc: the status of an order is that of the customer's latest one")
     CHECK(status.balance == -1000);
 }
 
-TEST_CASE("tpcc: a delivery takes the oldest new order, and none where there is none")
+TEST_CASE("tpcc: a delivery takes the oldest new order, or none if there is none")
 {
     Company store;
     uint64_t key = order_key(kFirst, 22);
@@ -392,7 +392,7 @@ TEST_CASE("tpcc: all conditions hold on every copy after the full mix by two thr
     CHECK(result.tally.ledger.committed()[3] == result.tally.counts[kPayment].committed);
 }
 
-TEST_CASE("tpcc: conditions 1, 2, 3, 8, 9 and 11 notice wrong districts")
+TEST_CASE("tpcc: conditions 1, 2, 3, 8, 9 and 11 detect wrong districts")
 {
     Company store;
     const Tables &tables = store.tables();
@@ -419,7 +419,7 @@ TEST_CASE("tpcc: conditions 1, 2, 3, 8, 9 and 11 notice wrong districts")
     CHECK(store.found("condition 11") == 1);
 }
 
-TEST_CASE("tpcc: conditions 4 to 7 notice wrong orders and lines")
+TEST_CASE("tpcc: conditions 4 to 7 detect wrong orders and lines")
 {
     Company store;
     const Tables &tables = store.tables();
@@ -444,7 +444,7 @@ TEST_CASE("tpcc: conditions 4 to 7 notice wrong orders and lines")
     CHECK(store.found("orders by customer") == 1);
 }
 
-TEST_CASE("tpcc: conditions 10 and 12 and the counts notice wrong customers")
+TEST_CASE("tpcc: conditions 10 and 12 and the counts detect wrong customers")
 {
     Company store;
     const Tables &tables = store.tables();

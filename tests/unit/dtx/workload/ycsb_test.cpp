@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// ycsb_test.cpp: YCSB: its choice of records and operations, and that its checks notice.
+// SPDX-License-Identifier: BSD-3-Clause ycsb_test.cpp: YCSB: its choice of records and operations,
+// and whether its checks detect violations.
 #include "servers.h"
 #include "workload/ycsb/check.h"
 #include "workload/ycsb/operations.h"
@@ -37,7 +37,7 @@ std::string refusal(const Parameters &parameters)
     return "";
 }
 
-// Change the value of a record behind the workload's back.
+// Changes the value of a record without the workload.
 template <class Change>
 void change_value(const Cluster &cluster, const Ycsb &workload, uint64_t key, Change change)
 {
@@ -99,7 +99,8 @@ TEST_CASE("ycsb: popular ranks are drawn as often as the distribution says")
         INFO("theta " << theta);
         CHECK(count[0] / draws == Approx(1 / sum).epsilon(0.04));
         CHECK(count[1] / draws == Approx(std::pow(2, -theta) / sum).epsilon(0.06));
-        // The method approximates the others: in sum they are right, singly by a few per cent.
+        // The method approximates the other ranks: their sum is exact, each one within a few per
+        // cent.
         double tail = 0;
         double law = 0;
 
@@ -190,7 +191,7 @@ TEST_CASE("ycsb: parameters out of range are refused by name")
           std::string::npos);
 }
 
-TEST_CASE("ycsb: every core workload leaves on all copies what its operations made")
+TEST_CASE("ycsb: after every core workload all copies have the values that its operations wrote")
 {
     for (bool ordered : { false, true })
         for (char workload = 'a'; workload <= 'f'; workload++) {
@@ -216,7 +217,7 @@ TEST_CASE("ycsb: every core workload leaves on all copies what its operations ma
         }
 }
 
-TEST_CASE("ycsb: a scan goes on over partitions, in the order of keys, to the end")
+TEST_CASE("ycsb: a scan continues over partitions, in key order, to the last record")
 {
     support::Servers servers(2, 64 << 20);
     Ycsb workload(few('e', true, 2));
