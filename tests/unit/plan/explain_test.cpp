@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// explain_test.cpp: whole texts, as people see them.
+// explain_test.cpp: the complete texts of rpm_plan_explain().
 #include "support/catch.h"
 #include "unit/plan/support.h"
 
@@ -19,7 +19,7 @@ std::string explain(const rpm_facts &facts, const rpm_request &request, int *res
     return text;
 }
 
-// The lines between the request and the hints: what goes on the wire.
+// The lines between the request and the hints: the operations.
 std::string wire(const rpm_facts &facts, const rpm_request &request)
 {
     std::string text = explain(facts, request);
@@ -182,7 +182,7 @@ TEST_CASE("explain: structs from another version are judged first", "[unit]")
     CHECK(n == RPM_E_INVAL);
 }
 
-TEST_CASE("explain: text is cut where room ends", "[unit]")
+TEST_CASE("explain: text is truncated to the buffer", "[unit]")
 {
     rpm_facts facts = eadr(RPM_METHOD_READ);
     rpm_request request = request_of(RPM_REQUEST_APPEND);

@@ -50,7 +50,7 @@ static rpm_facts known()
     return facts;
 }
 
-TEST_CASE("facts: text says what is known, declared and modelled", "[unit]")
+TEST_CASE("facts: text says what is unknown, declared and modelled", "[unit]")
 {
     rpm_facts facts = rpm_facts_init();
     char text[1024];
@@ -62,7 +62,7 @@ TEST_CASE("facts: text says what is known, declared and modelled", "[unit]")
     CHECK(std::string(text) == KNOWN);
 }
 
-TEST_CASE("facts: text is cut at any room and still says its whole length", "[unit]")
+TEST_CASE("facts: text is truncated to any buffer, and the full length is returned", "[unit]")
 {
     rpm_facts facts = known();
 

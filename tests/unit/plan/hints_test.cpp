@@ -30,7 +30,7 @@ TEST_CASE("hints: every documented form is understood", "[unit]")
     }
 }
 
-TEST_CASE("hints: no text means all of them", "[unit]")
+TEST_CASE("hints: without a text all hints are on", "[unit]")
 {
     uint32_t hints = 0;
 
@@ -38,7 +38,7 @@ TEST_CASE("hints: no text means all of them", "[unit]")
     CHECK(hints == RPM_HINTS_ALL);
 }
 
-TEST_CASE("hints: anything else is refused and nothing is set", "[unit]")
+TEST_CASE("hints: any other text is refused, and the output is unchanged", "[unit]")
 {
     for (const char *text : BAD) {
         uint32_t hints = 0xdead;

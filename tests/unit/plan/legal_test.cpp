@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// legal_test.cpp: the matrix of the design, written down a second time, by hand.
+// legal_test.cpp: the matrix of methods and domains of the design, written a second time by hand.
 #include "unit/plan/support.h"
 
 extern "C" {
@@ -43,7 +43,7 @@ bool proves_placement(rpm_method method)
 
 } // namespace
 
-TEST_CASE("legal: every cell of the durable matrix is as the design says", "[unit]")
+TEST_CASE("legal: every cell of the matrix for durable is as the design says", "[unit]")
 {
     REQUIRE(std::size(ROWS) == RPM_METHOD_COUNT - 1);
     for (const Row &row : ROWS)
@@ -148,7 +148,7 @@ TEST_CASE("legal: unknown methods and levels are not legal", "[unit]")
     CHECK(rpm_legal(&facts, RPM_METHOD_COPY, static_cast<rpm_level>(5), nullptr) == 0);
 }
 
-TEST_CASE("legal: a domain that is not in the list is no domain", "[unit]")
+TEST_CASE("legal: an unknown domain is treated as no domain", "[unit]")
 {
     rpm_facts facts = platform(3);
 

@@ -4,7 +4,7 @@
 #include <librpm/facts.h>
 #include <string>
 
-TEST_CASE("names: each value has the word that the headers promise", "[unit]")
+TEST_CASE("names: each value has the name that the headers document", "[unit]")
 {
     CHECK(rpm_level_name(RPM_LEVEL_DEFAULT) == std::string("default"));
     CHECK(rpm_level_name(RPM_POSTED) == std::string("posted"));
@@ -36,7 +36,7 @@ TEST_CASE("names: each value has the word that the headers promise", "[unit]")
     CHECK(rpm_domain_name(RPM_DOMAIN_EADR) == std::string("eadr"));
 }
 
-TEST_CASE("names: a value from a newer peer is unknown, not a crash", "[unit]")
+TEST_CASE("names: a value from a newer peer is named unknown", "[unit]")
 {
     CHECK(rpm_level_name(static_cast<rpm_level>(5)) == std::string("unknown"));
     CHECK(rpm_method_name(static_cast<rpm_method>(9)) == std::string("unknown"));

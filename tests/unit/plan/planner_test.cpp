@@ -63,7 +63,7 @@ TEST_CASE("planner: each method has its ops at each level", "[unit]")
         }
 }
 
-TEST_CASE("planner: posted is a plain write, whatever is insisted on", "[unit]")
+TEST_CASE("planner: posted is a plain write, whatever method is requested", "[unit]")
 {
     rpm_facts facts = eadr();
     rpm_request request = request_of(RPM_REQUEST_APPEND, RPM_POSTED);
@@ -101,7 +101,7 @@ TEST_CASE("planner: the cheapest legal method among those that the link has", "[
     CHECK(plan.method == RPM_METHOD_DEFAULT); // out params are set only on success
 }
 
-TEST_CASE("planner: with DDIO on or unknown a READ is passed over", "[unit]")
+TEST_CASE("planner: with DDIO on or unknown, method read is not chosen", "[unit]")
 {
     rpm_facts facts =
         facts_of(RPM_DOMAIN_ADR, GENERATE(RPM_YES, RPM_UNKNOWN), bit(RPM_METHOD_READ) | FAR_CPU);
@@ -115,7 +115,7 @@ TEST_CASE("planner: with DDIO on or unknown a READ is passed over", "[unit]")
     CHECK(plan.method == RPM_METHOD_READ);
 }
 
-TEST_CASE("planner: a method insisted on must be legal and there", "[unit]")
+TEST_CASE("planner: a requested method must be legal, and the link must have it", "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_ADR, RPM_YES, bit(RPM_METHOD_READ) | FAR_CPU);
     rpm_request request = request_of(RPM_REQUEST_APPEND);
@@ -199,7 +199,8 @@ TEST_CASE("planner: the longest record is planned, a longer one is not", "[unit]
     CHECK(rpmi_plan_make(&facts, &request, &plan) == 0);
 }
 
-TEST_CASE("planner: persist asks the CPU, whose cache may hold what others wrote", "[unit]")
+TEST_CASE("planner: persist uses the server CPU, whose cache may hold writes of other clients",
+          "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_ADR, RPM_NO, EVERY_METHOD);
     rpm_request request = request_of(RPM_REQUEST_WRITE);
@@ -214,7 +215,7 @@ TEST_CASE("planner: persist asks the CPU, whose cache may hold what others wrote
     CHECK(plan.level == RPM_DURABLE);
 }
 
-TEST_CASE("planner: persist by the NIC where no CPU writes, or where caches survive", "[unit]")
+TEST_CASE("planner: persist uses the NIC if no CPU writes, or if caches survive", "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_ADR, RPM_NO, bit(RPM_METHOD_READ));
     rpm_request request = request_of(RPM_REQUEST_WRITE);
@@ -306,7 +307,7 @@ TEST_CASE("planner: a write op is filled from the plan", "[unit]")
     CHECK(op.len == 128);
 }
 
-TEST_CASE("planner: a canary takes the flush away, or sends it elsewhere", "[unit]")
+TEST_CASE("planner: a canary omits the flush, or flushes other bytes", "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_ADR, RPM_NO, bit(RPM_METHOD_READ));
     rpm_request request = request_of(RPM_REQUEST_APPEND);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// refuse_test.cpp: a refusal names its reason and the way out.
+// refuse_test.cpp: a refusal says its reason and what to change.
 #include "unit/plan/support.h"
 
 extern "C" {

@@ -16,11 +16,11 @@ TEST_CASE("rule_chain: H9 off waits for the write before the seal", "[unit]")
     request.hints &= ~RPM_HINT(9);
     REQUIRE(rpmi_plan_make(&facts, &request, &plan) == 0);
     CHECK((plan.write_flags & RPMI_OP_WAIT) != 0);
-    CHECK(plan.seal_kind != 0); // slower, not weaker
+    CHECK(plan.seal_kind != 0); // slower, with the same guarantee
     CHECK((plan.seal_flags & RPMI_OP_WAIT) == 0);
 }
 
-TEST_CASE("rule_chain: a write that certifies itself has nothing to wait for", "[unit]")
+TEST_CASE("rule_chain: a write whose own answer proves durability needs no wait", "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_EADR, RPM_NO, EVERY_METHOD);
     rpm_request request = request_of(RPM_REQUEST_APPEND);

@@ -15,7 +15,8 @@ rpm_facts nvm(rpm_domain domain, rpm_method only)
 
 } // namespace
 
-TEST_CASE("rule_copy: H4 streams what a CPU copies, else it writes back", "[unit]")
+TEST_CASE("rule_copy: with H4 a CPU copies by non-temporal stores, without it writes lines back",
+          "[unit]")
 {
     rpm_request request =
         request_of(GENERATE(RPM_REQUEST_APPEND, RPM_REQUEST_BATCH, RPM_REQUEST_WRITE));
@@ -41,7 +42,9 @@ TEST_CASE("rule_copy: a NIC copies nothing, nor does an atomic", "[unit]")
     CHECK(plan_of(nvm(RPM_DOMAIN_ADR, RPM_METHOD_COPY), request_of(RPM_REQUEST_ATOMIC)).copy == 0);
 }
 
-TEST_CASE("rule_copy: nothing is written back where caches survive or nothing does", "[unit]")
+TEST_CASE(
+    "rule_copy: nothing is written back if caches survive a power failure, or if nothing does",
+    "[unit]")
 {
     rpm_domain domain = GENERATE(RPM_DOMAIN_EADR, RPM_DOMAIN_MSYNC);
     rpm_request request = request_of(RPM_REQUEST_APPEND);

@@ -61,7 +61,7 @@ TEST_CASE("rule_ddio: with the rule off, it reports the DDIO state", "[unit]")
           std::string::npos);
 }
 
-TEST_CASE("rule_ddio: without a NIC or persistent memory it may be as it is", "[unit]")
+TEST_CASE("rule_ddio: without a NIC or persistent memory DDIO does not matter", "[unit]")
 {
     rpm_request request = request_of(RPM_REQUEST_APPEND);
 
@@ -70,7 +70,7 @@ TEST_CASE("rule_ddio: without a NIC or persistent memory it may be as it is", "[
     CHECK(plan_of(facts_of(RPM_DOMAIN_MSYNC, RPM_YES, EVERY_METHOD), request).ddio == 0);
 }
 
-TEST_CASE("rule_ddio: a wish does not make a method legal", "[unit]")
+TEST_CASE("rule_ddio: a recommendation does not make a method legal", "[unit]")
 {
     rpm_answer ddio = GENERATE(RPM_UNKNOWN, RPM_YES);
     rpm_facts facts = facts_of(RPM_DOMAIN_ADR, ddio, EVERY_METHOD & ~bit(RPM_METHOD_STORE));

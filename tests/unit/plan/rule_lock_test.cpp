@@ -4,7 +4,7 @@
 
 #include <string>
 
-TEST_CASE("rule_lock: H8 keeps atomics in DRAM, at visible", "[unit]")
+TEST_CASE("rule_lock: H8 keeps atomics in DRAM, at level visible", "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_EADR, RPM_NO, EVERY_METHOD);
     rpm_request request = request_of(RPM_REQUEST_ATOMIC);

@@ -21,7 +21,7 @@ std::string says(const rpm_facts &facts)
 
 } // namespace
 
-TEST_CASE("rule_numa: H1 wants one node, wherever things are", "[unit]")
+TEST_CASE("rule_numa: H1 demands one node on any platform", "[unit]")
 {
     rpm_request request = request_of(GENERATE(RPM_REQUEST_APPEND, RPM_REQUEST_ATOMIC));
     rpm_facts facts = on_nodes(GENERATE(-1, 0, 1), GENERATE(-1, 0, 1));
@@ -41,7 +41,7 @@ TEST_CASE("rule_numa: H1 says whether the nodes agree", "[unit]")
     CHECK(says(on_nodes(-1, -1)).find("not both known") != std::string::npos);
 }
 
-TEST_CASE("rule_numa: the client CPU needs no port", "[unit]")
+TEST_CASE("rule_numa: for stores of the client CPU there is no port", "[unit]")
 {
     CHECK(says(on_nodes(0, -1, RPM_METHOD_STORE)).find("no port in between") == 0);
     CHECK(says(on_nodes(-1, -1, RPM_METHOD_STORE)).find("the node of the memory is not known") ==

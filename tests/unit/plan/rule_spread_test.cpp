@@ -23,7 +23,7 @@ bool spreads(const rpm_facts &facts, const rpm_request &request)
 
 } // namespace
 
-TEST_CASE("rule_spread: H2 spreads what the server CPU writes", "[unit]")
+TEST_CASE("rule_spread: H2 spreads writes of the server CPU", "[unit]")
 {
     rpm_request request =
         request_of(GENERATE(RPM_REQUEST_APPEND, RPM_REQUEST_BATCH, RPM_REQUEST_WRITE));
@@ -36,7 +36,7 @@ TEST_CASE("rule_spread: H2 spreads what the server CPU writes", "[unit]")
           "CPU writers are not spread: any number may write to one module");
 }
 
-TEST_CASE("rule_spread: a NIC is left alone", "[unit]")
+TEST_CASE("rule_spread: writes of a NIC are not spread", "[unit]")
 {
     rpm_facts facts =
         nvm(GENERATE(RPM_METHOD_READ, RPM_METHOD_MESSAGE, RPM_METHOD_IMMEDIATE, RPM_METHOD_FLUSH));

@@ -22,7 +22,7 @@ const rpm_method BY_CPU[] = { RPM_METHOD_COPY, RPM_METHOD_STORE };
 
 } // namespace
 
-TEST_CASE("rule_word: H6 pads what a NIC writes, and H7 leaves it alone", "[unit]")
+TEST_CASE("rule_word: H6 pads writes of a NIC, and H7 does not", "[unit]")
 {
     for (rpm_method method : BY_NIC)
         for (rpm_request_kind kind : { RPM_REQUEST_APPEND, RPM_REQUEST_BATCH }) {
@@ -37,7 +37,7 @@ TEST_CASE("rule_word: H6 pads what a NIC writes, and H7 leaves it alone", "[unit
         }
 }
 
-TEST_CASE("rule_word: H7 pads what a CPU writes, and H6 leaves it alone", "[unit]")
+TEST_CASE("rule_word: H7 pads writes of a CPU, and H6 does not", "[unit]")
 {
     for (rpm_method method : BY_CPU) {
         rpm_request request = request_of(RPM_REQUEST_APPEND);

@@ -50,7 +50,7 @@ inline rpmi_plan plan_of(const rpm_facts &facts, const rpm_request &request)
     return plan;
 }
 
-// What a rule says about the plan of a request.
+// The note of one rule in the plan of a request.
 inline std::string said(const rpmi_rule &rule, const rpm_facts &facts, const rpm_request &request)
 {
     rpmi_plan plan = plan_of(facts, request);

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// The walk over devices, in a sysfs of the test's own. tests/tools/media_test walks real ones.
+// SPDX-License-Identifier: BSD-3-Clause The search for the devices behind a file, in a fake sysfs.
+// tests/tools/media_test searches real ones.
 #include "support/catch.h"
 #include "support/dir.h"
 
@@ -106,7 +106,7 @@ TEST_CASE("backing: device mapper and md have the kind of all devices below them
     sysfs.add("virtual/block/dm-2", "253:2");
     sysfs.slave("virtual/block/dm-2", "virtual/block/dm-1");
     sysfs.slave("virtual/block/dm-2", "virtual/block/nbd0");
-    CHECK(sysfs.walk(253, 2) == RPM_MEDIUM_UNKNOWN); // whatever else there is
+    CHECK(sysfs.walk(253, 2) == RPM_MEDIUM_UNKNOWN); // whatever other devices there are
     CHECK(sysfs.why_.find("nbd0") != std::string::npos);
 
     sysfs.add("virtual/block/dm-3", "253:3"); // dm-zero, dm-error
@@ -128,7 +128,7 @@ TEST_CASE("backing: an unrecognised device is unknown", "[unit]")
     CHECK(sysfs.why_.find("240:1") != std::string::npos);
 }
 
-TEST_CASE("backing: more devices than there is room for, and a ring of them, end", "[unit]")
+TEST_CASE("backing: the search ends after the maximum of devices, and at a cycle", "[unit]")
 {
     Sysfs sysfs;
     std::string top = "virtual/block/md0";
@@ -147,5 +147,5 @@ TEST_CASE("backing: more devices than there is room for, and a ring of them, end
     sysfs.add("virtual/block/dm-1", "253:1");
     sysfs.slave("virtual/block/dm-0", "virtual/block/dm-1");
     sysfs.slave("virtual/block/dm-1", "virtual/block/dm-0");
-    CHECK(sysfs.walk(253, 0) != RPM_MEDIUM_UNKNOWN); // the kernel makes no such ring
+    CHECK(sysfs.walk(253, 0) != RPM_MEDIUM_UNKNOWN); // the kernel has no such cycle
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the arm64 flush executes. An instruction that cleans a line of a page without access faults,
-// so a handler that steps over it sees each one: which it is, and of which address.
+// The instructions of the arm64 flush. An instruction that cleans a line of a page without access
+// rights faults, so a signal handler that skips it can record each instruction and its address.
 #if defined(__aarch64__)
 #include "support/catch.h"
 
@@ -18,7 +18,7 @@ extern "C" {
 namespace
 {
 
-// The choice of the library again when a case ends.
+// Restores the flush that the library chose when a case ends.
 struct Restore {
     ~Restore()
     {
@@ -46,13 +46,13 @@ void step_over(int, siginfo_t *info, void *raw)
 
     memcpy(&instruction, reinterpret_cast<void *>(context->uc_mcontext.pc), sizeof(instruction));
     if (cleans_n == kMost || ((instruction & ~31u) != kCvap && (instruction & ~31u) != kCvadp))
-        _exit(3); // some other fault: nothing that a test could go on from
+        _exit(3); // another fault: the test cannot continue
     cleans[cleans_n] = { instruction & ~31u, reinterpret_cast<uintptr_t>(info->si_addr) };
     cleans_n = cleans_n + 1;
     context->uc_mcontext.pc += sizeof(instruction);
 }
 
-// Pages that nothing may touch, for as long as it lives.
+// Pages without access rights.
 class Forbidden
 {
   public:
@@ -88,7 +88,7 @@ uintptr_t clean_bytes()
     return uintptr_t{ 4 } << ((ctr >> 16) & 15);
 }
 
-// Every line that touches [ptr, ptr + len), once, in order, by one kind of instruction.
+// Checks that one kind of instruction cleaned every line of [ptr, ptr + len), once and in order.
 void check_cleans(const unsigned char *ptr, size_t len, uint32_t instruction)
 {
     uintptr_t step = clean_bytes();
@@ -105,7 +105,7 @@ void check_cleans(const unsigned char *ptr, size_t len, uint32_t instruction)
 
 } // namespace
 
-TEST_CASE("cpu_arm64: what the kernel announces decides about the flush", "[unit]")
+TEST_CASE("cpu_arm64: the HWCAP flags of the kernel select the flush", "[unit]")
 {
     Restore restore;
 

@@ -14,7 +14,7 @@ extern "C" {
 namespace
 {
 
-// The kernel in force again when a case ends.
+// Restores the copy kernel when a case ends.
 struct Restore {
     ~Restore()
     {
@@ -38,9 +38,9 @@ struct Shape {
     size_t len;
 };
 
-constexpr size_t kRoom = 1 << 14; // the longest shape, and room on both sides
+constexpr size_t kRoom = 1 << 14; // the longest case, and room on both sides
 
-// Memory with nothing mapped before and behind it.
+// Memory between two unmapped pages.
 class Walled
 {
   public:
@@ -55,7 +55,7 @@ class Walled
     {
         munmap(map_, 6 * 4096);
     }
-    // Where so many bytes lie near one of the walls.
+    // An address of so many bytes next to one of the unmapped pages.
     unsigned char *place(rpmi_rng *rng, size_t bytes) const
     {
         size_t skew = rpmi_rng_below(rng, 2) * rpmi_rng_below(rng, 64);
@@ -70,7 +70,7 @@ class Walled
     unsigned char *map_;
 };
 
-// What is wrong with one write, or "".
+// The error of one write, or "".
 std::string judge(rpmi_rng *rng, const Walled &walled, const Shape &shape)
 {
     static unsigned char *room = static_cast<unsigned char *>(std::aligned_alloc(4096, kRoom));
@@ -133,7 +133,7 @@ TEST_CASE("cpu_copy: every kernel writes head, body and zeros, and nothing besid
     rpmi_rng rng;
 
     if (rpmi_cpu_choose(static_cast<rpmi_cpu_copy>(kind)) != kind)
-        return; // this CPU has nothing better than the one before
+        return; // this CPU lacks the kernel
     rpmi_cpu.store_max = stores ? 256 : 0;
     rpmi_cpu.back_max = stores ? 768 : 0;
     rpmi_rng_seed(&rng, 7);

@@ -74,7 +74,7 @@ const uint64_t kBytes = 1 << 20;
 
 } // namespace
 
-TEST_CASE("media: anonymous memory loses its bytes, unless a domain is declared for it", "[unit]")
+TEST_CASE("media: anonymous memory is not durable, unless a domain is declared for it", "[unit]")
 {
     Media plain;
     Media declared;
@@ -141,7 +141,7 @@ TEST_CASE("media: huge pages or a clear error", "[unit]")
     }
 }
 
-TEST_CASE("media: a file in memory is made, kept, and found again", "[unit]")
+TEST_CASE("media: a file in memory is created, kept, and opened again", "[unit]")
 {
     support::Dir dir;
     {
@@ -252,7 +252,7 @@ TEST_CASE("media: a file that is not a pool is refused and unchanged", "[unit]")
     CHECK(size_of(dir / "short") == 3);
 }
 
-TEST_CASE("media: a superblock that is lost makes a pool new only if nothing was ever in it",
+TEST_CASE("media: a pool whose superblock is lost is formatted only if it never had an object",
           "[unit]")
 {
     support::Dir dir;
@@ -309,7 +309,7 @@ TEST_CASE("media: a missing or empty file needs create", "[unit]")
     CHECK(size_of(dir / "empty") == 0);
 }
 
-TEST_CASE("media: sizes that cannot be are refused before a file appears", "[unit]")
+TEST_CASE("media: invalid sizes are refused before a file is created", "[unit]")
 {
     support::Dir dir;
     Media media;
@@ -333,7 +333,7 @@ TEST_CASE("media: a read-only file, a directory and a foreign device are refused
     CHECK(media.open(dir / "no/such", kBytes) == RPM_E_NOENT);
 }
 
-TEST_CASE("media: every allocation that fails is an error, and nothing stays", "[unit]")
+TEST_CASE("media: every failed allocation is an error, and leaves nothing behind", "[unit]")
 {
     support::Dir dir;
 

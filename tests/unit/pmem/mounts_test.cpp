@@ -9,7 +9,7 @@ extern "C" {
 #include <fcntl.h>
 #include <unistd.h>
 
-TEST_CASE("mounts: a line of mountinfo has type, place and options", "[unit]")
+TEST_CASE("mounts: a line of mountinfo has type, mount point and options", "[unit]")
 {
     rpmi_mount mount;
 
@@ -26,7 +26,7 @@ TEST_CASE("mounts: a line of mountinfo has type, place and options", "[unit]")
     CHECK_FALSE(rpmi_mount_has(&mount, "r"));
 }
 
-TEST_CASE("mounts: a line that is cut, or too long, is none", "[unit]")
+TEST_CASE("mounts: a truncated or too long line is ignored", "[unit]")
 {
     const std::string line = "36 35 98:0 / /mnt rw - ext4 /dev/root rw,nobarrier";
     rpmi_mount mount;
@@ -34,7 +34,7 @@ TEST_CASE("mounts: a line that is cut, or too long, is none", "[unit]")
     for (size_t n = 0; n < line.find("ext4") + 1; n++)
         CHECK(rpmi_mount_parse(line.substr(0, n).c_str(), &mount) != 0);
     CHECK(rpmi_mount_parse(line.c_str(), &mount) == 0);
-    // What is behind the end could be nobarrier.
+    // The missing rest of the line could be nobarrier.
     CHECK(rpmi_mount_parse((line + "," + std::string(2000, 'x')).c_str(), &mount) != 0);
 }
 

@@ -24,7 +24,7 @@ TEST_CASE("probe: memory, a file in memory and a directory", "[unit]")
     CHECK(facts.granularity_bytes == 0);
 }
 
-TEST_CASE("probe: a file on a disk lies behind msync", "[unit]")
+TEST_CASE("probe: a file on a disk needs msync", "[unit]")
 {
     support::Dir dir(support::Dir::kDisk);
     rpm_facts facts = rpm_facts_init();

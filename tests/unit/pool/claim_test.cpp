@@ -109,7 +109,7 @@ TEST_CASE("claim: a client that leaves loses its claim", "[unit]")
     CHECK(next.epoch == 2);
 }
 
-TEST_CASE("claim: an epoch is handed out once, sealed or not, over restarts too", "[unit]")
+TEST_CASE("claim: an epoch is assigned once, sealed or not, over restarts too", "[unit]")
 {
     ClaimFar server;
 
@@ -186,7 +186,8 @@ TEST_CASE("claim: trims only go up, and stay within the ring", "[unit]")
     CHECK(server.head(HEADER).trim_lsn == 8192);
 }
 
-TEST_CASE("claim: power fails at any persist, and the head is the old one or the new one", "[unit]")
+TEST_CASE("claim: after a power failure at any persist, the head is the old one or the new one",
+          "[unit]")
 {
     for (uint32_t step = 1; step < 12; step++) {
         ClaimFar server;
@@ -208,7 +209,7 @@ TEST_CASE("claim: power fails at any persist, and the head is the old one or the
         server.pool.fail_persist_at = 0;
         REQUIRE(server.reborn() == 0);
         rpmi_head head = server.head(HEADER);
-        // What was answered holds; what was not may.
+        // An answered call has taken effect; an unanswered one may have.
         CHECK(head.trim_lsn >= trimmed);
         CHECK(head.trim_lsn <= trimmed + 64);
         CHECK(head.epoch >= sealed);
@@ -323,7 +324,7 @@ TEST_CASE("claim: an older direct writer that does not stop is named in the refu
     rpmi_service_close(&service);
 }
 
-TEST_CASE("claim: a head that cannot be counted on is refused, and stays", "[unit]")
+TEST_CASE("claim: an untrustworthy head is refused and not changed", "[unit]")
 {
     PoolServer server;
     uint32_t me = server.client();
@@ -347,7 +348,7 @@ TEST_CASE("claim: a head that cannot be counted on is refused, and stays", "[uni
 namespace
 {
 
-// A log with records and a trimmed head, of whose writer nothing is left; and what repairs it.
+// A log with records and a trimmed head, whose writer is gone, and the values of its repair.
 struct RepairFar : ClaimFar {
     RepairFar()
     {
@@ -385,7 +386,7 @@ struct RepairFar : ClaimFar {
                 pool.bytes[HEADER + slot * RPMI_HEAD_SLOT_STRIDE + 32] ^= 0x41;
         pool.kept = pool.bytes;
     }
-    // All four slots hold it, in the turns that belong there.
+    // All four slots have the repaired head, each with the turn of its parity.
     void check_whole(uint64_t trim, uint64_t base, uint32_t epoch)
     {
         rpmi_head_found found[RPMI_HEAD_SLOTS];
@@ -458,7 +459,7 @@ TEST_CASE("claim: a repair keeps to the log's limits and to what valid slots say
     CHECK(server.repair_seal(claim.key, 8192 - 64, 8192 + 640).status == 0);
     server.check_whole(8192 - 64, 8192 + 640, 2);
     CHECK(server.repair_seal(claim.key, 8192 - 64, 8192 + 640).status == RPM_E_DENIED);
-    // A living writer is not repaired away, unless that is asked for.
+    // A repair does not fence a live writer unless the caller asks for it.
     CHECK(server.with_key(server.you, RPMI_CALL_CLOSE, claim.key).status == 0);
     rpmi_reply writer = server.claim(server.me, server.mine);
     REQUIRE(writer.status == 0);

@@ -115,7 +115,7 @@ TEST_CASE("dir: a log without a size leaves room for others", "[unit]")
     uint32_t me = server.client();
     uint64_t room = POOL - DATA;
 
-    // An eighth each, and half of it when no such piece is left.
+    // An eighth of the pool each, and half as much if no such piece is left.
     std::vector<rpmi_reply> made;
     for (int i = 0; i < 7; i++)
         made.push_back(
@@ -141,7 +141,7 @@ TEST_CASE("dir: a log without a size leaves room for others", "[unit]")
     CHECK(std::string(none.text).rfind("200000 bytes wanted, 143360 free in one piece", 0) == 0);
 }
 
-TEST_CASE("dir: sizes and kinds that cannot be", "[unit]")
+TEST_CASE("dir: invalid sizes and kinds are refused", "[unit]")
 {
     PoolServer server;
     uint32_t me = server.client();
@@ -171,7 +171,7 @@ TEST_CASE("dir: sizes and kinds that cannot be", "[unit]")
         CHECK(server.open(me, "x", kind, 4096).status == RPM_E_EXISTS);
 }
 
-TEST_CASE("dir: space is found again, in the gaps too", "[unit]")
+TEST_CASE("dir: freed space is used again, also in gaps", "[unit]")
 {
     PoolServer server(256 << 10);
     uint32_t me = server.client();
@@ -270,7 +270,7 @@ TEST_CASE("dir: a power failure at any step of create or remove leaves all or no
     }
 }
 
-TEST_CASE("dir: any byte of a directory flipped is named or harmless", "[unit]")
+TEST_CASE("dir: any flipped byte of a directory is reported or has no effect", "[unit]")
 {
     PoolServer server;
     uint32_t me = server.client();
@@ -295,7 +295,7 @@ TEST_CASE("dir: any byte of a directory flipped is named or harmless", "[unit]")
                 corrupt++;
                 continue;
             }
-            // Only free entries have bytes that mean nothing.
+            // Only free entries have bytes without meaning.
             CHECK(at >= 2 * RPMI_DIRENT_BYTES);
             me = server.client();
             CHECK(server.list(me).size() == 2);
@@ -304,7 +304,7 @@ TEST_CASE("dir: any byte of a directory flipped is named or harmless", "[unit]")
         }
     }
     CHECK(corrupt >= 3 * (2 * 256 + 3 * 8));
-    // A line, or a word, of an object's entry that reads as zeros does not give its space away.
+    // If a line or a word of an object's entry reads as zeros, its space is not allocated again.
     for (uint64_t len : { 8, 64 })
         for (uint64_t at = 0; at < 2 * RPMI_DIRENT_BYTES; at += len) {
             rpmi_service_close(&server.service);

@@ -4,7 +4,7 @@
 namespace
 {
 
-// What opening says about this memory.
+// The result of opening this memory.
 int verdict(loop::Mem &pool)
 {
     loop::Mem dram(4096);
@@ -23,7 +23,7 @@ int verdict(loop::Mem &pool)
 
 } // namespace
 
-TEST_CASE("format: a formatted pool opens, and any size that is none is refused", "[unit]")
+TEST_CASE("format: a formatted pool opens, and invalid sizes are refused", "[unit]")
 {
     for (uint64_t bytes : { 65536, 69632, 1 << 20 }) {
         loop::Mem pool(bytes);
@@ -41,7 +41,7 @@ TEST_CASE("format: a formatted pool opens, and any size that is none is refused"
     }
 }
 
-TEST_CASE("format: memory that was never a pool says so", "[unit]")
+TEST_CASE("format: memory that was never a pool is reported as such", "[unit]")
 {
     loop::Mem zeros(1 << 20);
     loop::Mem text(1 << 20);
@@ -70,7 +70,7 @@ TEST_CASE("format: power fails at each of its steps", "[unit]")
     }
 }
 
-TEST_CASE("format: any byte of the superblock flipped is named, never believed", "[unit]")
+TEST_CASE("format: any flipped byte of the superblock is reported, never accepted", "[unit]")
 {
     loop::Mem pool(65536);
 

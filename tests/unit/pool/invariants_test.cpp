@@ -40,7 +40,7 @@ struct Claimed : PoolServer {
 };
 
 struct Spoil {
-    const char *what; // in the assertion that must fail
+    const char *what; // text of the assertion that must fail
     void (*how)(Claimed &s);
 };
 
@@ -83,7 +83,7 @@ const Spoil SPOILS[] = {
 
 } // namespace
 
-TEST_CASE("invariants: a service in use passes, and each thing that can be wrong is seen", "[unit]")
+TEST_CASE("invariants: a service in use passes, and each violation is detected", "[unit]")
 {
     Claimed server;
 

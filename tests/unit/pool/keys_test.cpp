@@ -54,7 +54,7 @@ TEST_CASE("keys: key 0 is a scratch line to read from", "[unit]")
     CHECK(server.with_key(me, RPMI_CALL_CLAIM, 0).status == RPM_E_DENIED);
 }
 
-TEST_CASE("keys: given back, a key is void, and can be granted anew", "[unit]")
+TEST_CASE("keys: a returned key is invalid, and can be granted again", "[unit]")
 {
     PoolServer server;
     uint32_t me = server.client();
@@ -82,7 +82,7 @@ TEST_CASE("keys: a client may have 255, and without a free key no object is crea
     CHECK(server.remove(server.client(), "r").status == 0); // no key is left
 }
 
-TEST_CASE("keys: clients come and go, and no id comes twice", "[unit]")
+TEST_CASE("keys: no client id is assigned twice", "[unit]")
 {
     PoolServer server;
     std::map<uint32_t, int> seen;
@@ -230,7 +230,7 @@ TEST_CASE("keys: a guarded key writes until another client claims the log, and s
             0);
     server.check_fenced();
     CHECK(server.writes(free) == 0);
-    // Nor does a fenced key come back to life.
+    // A fenced key does not become valid again.
     rpmi_service_detach(server.service, server.you);
     CHECK(server.with_key(server.me, RPMI_CALL_CLAIM, server.log).status == 0);
     server.check_fenced();
@@ -239,7 +239,7 @@ TEST_CASE("keys: a guarded key writes until another client claims the log, and s
     CHECK(server.writes(server.region) == 0);
 }
 
-TEST_CASE("keys: a guarded one writes no more when the claim was given back or renewed", "[unit]")
+TEST_CASE("keys: a guarded key cannot write after the claim was returned or renewed", "[unit]")
 {
     bool renewed = GENERATE(false, true);
     GuardFar server;
@@ -254,7 +254,7 @@ TEST_CASE("keys: a guarded one writes no more when the claim was given back or r
     server.check_fenced();
 }
 
-TEST_CASE("keys: only a claim of one's own guards, and only regions", "[unit]")
+TEST_CASE("keys: only the client's own claim can guard, and only regions", "[unit]")
 {
     GuardFar server;
     uint32_t theirs = server.open(server.you, "log", RPM_KIND_LOG).key;

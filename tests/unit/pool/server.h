@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// server.h: a pool service and its clients, spoken to in control messages.
+// server.h: a pool service and clients that call it by control messages.
 #ifndef TESTS_UNIT_POOL_SERVER_H
 #define TESTS_UNIT_POOL_SERVER_H
 
@@ -93,7 +93,7 @@ struct PoolServer : loop::Server {
                                    span != nullptr ? span : &unused);
     }
 
-    // Another run of the server on what is durable.
+    // Restarts the server on the durable bytes.
     int reborn()
     {
         rpmi_service_close(&service);

@@ -15,7 +15,7 @@ TEST_CASE("service: malformed calls are refused", "[unit]")
     CHECK(server.remove(me, "absent").status == RPM_E_NOENT);
 }
 
-TEST_CASE("service: a list tells kind, size and writer of each object", "[unit]")
+TEST_CASE("service: a list has kind, size and writer of each object", "[unit]")
 {
     PoolServer server;
     uint32_t me = server.client();
@@ -34,7 +34,7 @@ TEST_CASE("service: a list tells kind, size and writer of each object", "[unit]"
     CHECK(server.with_key(me, RPMI_CALL_LIST, 0, UINT64_MAX).status == RPM_E_RANGE);
 }
 
-TEST_CASE("service: an owner lives while it is attached, in this run of the server", "[unit]")
+TEST_CASE("service: an owner is alive while it is attached, in this run of the server", "[unit]")
 {
     PoolServer server;
     uint32_t me = server.client();
@@ -133,6 +133,6 @@ TEST_CASE("service: random calls keep the invariants", "[unit]")
             REQUIRE(is_sound(server.service));
         }
         rpmi_service_close(&server.service);
-        REQUIRE(server.start() == 0); // what is visible is sound
+        REQUIRE(server.start() == 0); // the visible state is consistent
     }
 }
