@@ -101,7 +101,7 @@ TEST_CASE("legal: anonymous memory is durable only if the operator declared it",
     CHECK(std::string(reason).find("operator declared") != std::string::npos);
     CHECK(rpm_legal(&facts, RPM_METHOD_READ, RPM_PROCESS, nullptr) == 1);
 
-    facts.domain = RPM_DOMAIN_NONE; // a word about nothing
+    facts.domain = RPM_DOMAIN_NONE; // declared as not durable
     CHECK(rpm_legal(&facts, RPM_METHOD_READ, RPM_PROCESS, nullptr) == 0);
 }
 

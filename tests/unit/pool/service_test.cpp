@@ -133,6 +133,6 @@ TEST_CASE("service: random calls keep the invariants", "[unit]")
             REQUIRE(is_sound(server.service));
         }
         rpmi_service_close(&server.service);
-        REQUIRE(server.start() == 0); // the visible state is consistent
+        REQUIRE(server.start() == 0); // it accepts the visible state
     }
 }

@@ -61,8 +61,8 @@ TEST_CASE("async: reads have their bytes when they complete, in the order of sub
     CHECK(world.words.reap(1, 10).empty());
 }
 
-// Any order of submitting, waiting and reaping; what each fetched is what was there at its turn.
-TEST_CASE("async: reads, writes and atomics mixed, with waiting ones between them", "[unit]")
+// Submits, waits and polls in random order; each read fetches the bytes of the moment of its turn.
+TEST_CASE("async: reads, writes and atomics mixed, with synchronous ones between them", "[unit]")
 {
     EACH_KIND(kind);
     World world(kind, conn_opts, 20);
@@ -225,7 +225,7 @@ TEST_CASE("async: the queue is full until it is polled, the staging memory until
     CHECK(rpm_region_read_async(world.words, 0, big.data(), 400000, nullptr) == RPM_E_BUSY);
     world.conn.link->manual = false;
     CHECK(world.words.reap(2).size() == 2);
-    for (int i = 0; i < 20; i++) { // and a refusal keeps nothing of it
+    for (int i = 0; i < 20; i++) { // and a refused operation keeps no staging memory
         REQUIRE(rpm_region_read_async(world.words, 0, big.data(), 500000, nullptr) == 0);
         CHECK(world.words.reap(1).size() == 1);
     }
@@ -318,7 +318,7 @@ TEST_CASE("async: closing waits for operations under way", "[unit]")
     CHECK(found == 0);
 }
 
-TEST_CASE("async: of a fenced region reads go on, and are not called fenced", "[unit]")
+TEST_CASE("async: reads of a fenced region continue, and do not complete as fenced", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -366,7 +366,7 @@ bool places_bytes(const rpmi_op &op)
 
 } // namespace
 
-TEST_CASE("async: many pieces end in one completion, and share their seals", "[unit]")
+TEST_CASE("async: many pieces have one completion and share seals", "[unit]")
 {
     EACH_KIND(kind);
     const size_t n = GENERATE(1, 2, 16, 17, 32);
@@ -408,7 +408,7 @@ TEST_CASE("async: many pieces end in one completion, and share their seals", "[u
     else if (kind.method == RPM_METHOD_COPY || kind.method == RPM_METHOD_IMMEDIATE)
         CHECK(seals == 0);
     else if (!kind.setup
-                  .synchronous) // where the client CPU does it, that is not an operation to see
+                  .synchronous) // where the client CPU flushes, there is no operation on the link
         CHECK(seals == (n + 15) / 16);
 }
 
@@ -447,7 +447,7 @@ TEST_CASE("async: nothing marked AFTER is placed before all earlier pieces are d
     CHECK(memcmp(&server.pool.kept[POOL_DATA + 384], "last", 4) == 0);
 }
 
-TEST_CASE("async: pieces that are wrong, too many or too long are refused, with nothing sent",
+TEST_CASE("async: invalid, too many or too long pieces are refused before anything is sent",
           "[unit]")
 {
     EACH_KIND(kind);
@@ -485,7 +485,7 @@ TEST_CASE("async: pieces that are wrong, too many or too long are refused, with 
     CHECK(region.reap(1).size() == 1);
 }
 
-TEST_CASE("async: pieces lost at any op end once, and those behind them too", "[unit]")
+TEST_CASE("async: after a loss at any op, all pieces complete once", "[unit]")
 {
     EACH_KIND(kind);
 

@@ -37,7 +37,7 @@ TEST_CASE("atomic: compare-and-swap and fetch-and-add on DRAM words", "[unit]")
     CHECK(memcmp(back, "12345678", 8) == 0);
 }
 
-TEST_CASE("atomic: only DRAM, only whole words, only inside", "[unit]")
+TEST_CASE("atomic: only aligned words of DRAM inside the region", "[unit]")
 {
     EACH_KIND(kind);
     Server server;

@@ -13,7 +13,7 @@ namespace
 
 constexpr uint64_t BYTES = 64 << 10;
 
-// One of two worlds that are to end alike: a guarded region and words.
+// One of two equal simulated worlds, with a guarded region and lock words; both must end alike.
 struct World {
     Server server;
     Conn conn;
@@ -35,7 +35,7 @@ struct World {
     }
 };
 
-// What came of one step of a random walk: how it ended, and what it read.
+// The result of one step of a random walk: its status and the bytes that it read.
 struct Outcome {
     int err = 0;
     std::string bytes;
@@ -55,7 +55,7 @@ struct Step {
 
 Step random_step(rpmi_rng *rng, uint32_t slot_bytes)
 {
-    // Now and then beyond the end.
+    // Sometimes beyond the end.
     Step step{ rpmi_rng_below(rng, 4), rpmi_rng_below(rng, BYTES + 256), {}, 0 };
 
     if (slot_bytes != 0 && rpmi_rng_chance(rng, 700000))
@@ -168,7 +168,7 @@ TEST_CASE("region fast path: a fenced client gets RPM_E_FENCED and stores nothin
     CHECK(rpm_region_read(world.rows, 0, row, 4) == RPM_E_LOST); // that ended the connection
 }
 
-TEST_CASE("region fast path: a loss there loses the connection", "[unit]")
+TEST_CASE("region fast path: a loss in it loses the connection", "[unit]")
 {
     World world(true, 64, 0);
     std::string data(8, 'x');

@@ -63,7 +63,8 @@ TEST_CASE("locks: one client holds a lock at a time, and it alone can release it
     }
 }
 
-TEST_CASE("locks: a held lock is waited for, backing off unless told not to", "[unit]")
+TEST_CASE("locks: acquire waits for a held lock, with backoff unless the caller disables it",
+          "[unit]")
 {
     EACH_KIND(kind);
     bool eager = GENERATE(false, true);
@@ -80,7 +81,7 @@ TEST_CASE("locks: a held lock is waited for, backing off unless told not to", "[
     Freeze freeze;
     CHECK(rpm_lock_acquire(mine, 10) == RPM_E_RANGE);
     REQUIRE(rpm_lock_acquire(mine, 3) == 0);
-    CHECK(rpm_lock_acquire(mine, 3) == RPM_E_OWNED); // by the caller: no use waiting
+    CHECK(rpm_lock_acquire(mine, 3) == RPM_E_OWNED); // the caller holds it: waiting is useless
     REQUIRE(rpm_lock_release(mine, 3) == 0);
     REQUIRE(rpm_lock_acquire(theirs, 3) == 0);
     REQUIRE(rpm_conn_stats(conn, &stats) == 0);
@@ -120,10 +121,10 @@ TEST_CASE("locks: acquire gives up at the connection's timeout", "[unit]")
     CHECK(server.now_ns - before < 21000000);
     REQUIRE(rpm_conn_stats(conn, &stats) == 0);
     CHECK(stats.backoffs > 10);
-    CHECK(rpm_lock_try(mine, 2) == 0); // the connection is none the worse
+    CHECK(rpm_lock_try(mine, 2) == 0); // the connection is still usable
 }
 
-TEST_CASE("locks: a dead owner's locks are freed by the server when it notices", "[unit]")
+TEST_CASE("locks: the server frees the locks of a dead owner when it notices the death", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -139,7 +140,7 @@ TEST_CASE("locks: a dead owner's locks are freed by the server when it notices",
     CHECK(rpm_lock_try(theirs, 1) == 0);
 }
 
-TEST_CASE("locks: an orphan is recognised and broken by one, not by two", "[unit]")
+TEST_CASE("locks: of two clients that break an orphaned lock, one succeeds", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -155,7 +156,7 @@ TEST_CASE("locks: an orphan is recognised and broken by one, not by two", "[unit
     REQUIRE(rpm_lock_owner(mine, 7, &owner) == 0);
     CHECK(owner.client == 12345);
     CHECK(owner.alive == 0);
-    // The other one is faster, right before our swap.
+    // The other client is faster, just before our compare-and-swap.
     bool once = true;
     conn.link->on_op = [&](const rpmi_op &op) {
         if (op.kind == RPMI_OP_CAS && once) {

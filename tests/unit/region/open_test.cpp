@@ -3,7 +3,7 @@
 
 using namespace loop;
 
-TEST_CASE("open: a region is made, found again, and keeps its size", "[unit]")
+TEST_CASE("open: a region is created, opened again, and keeps its size", "[unit]")
 {
     EACH_KIND(kind);
     Server server;
@@ -114,7 +114,7 @@ TEST_CASE("open: kinds do not mix", "[unit]")
     REQUIRE(wrong.open(conn, "d", &opts) == 0);
 }
 
-TEST_CASE("open: a level that cannot be proven is refused before anything is made", "[unit]")
+TEST_CASE("open: a level that cannot be proven is refused before anything is created", "[unit]")
 {
     Setup setup = queued(bit(RPM_METHOD_READ) | bit(RPM_METHOD_WRITE));
     Server server;
@@ -196,7 +196,7 @@ TEST_CASE("open: lost at its call, and the next attempt works", "[unit]")
     rpm_locks_close(&locks);
 }
 
-TEST_CASE("open: staging memory that is used up is a named error", "[unit]")
+TEST_CASE("open: a lack of staging memory is an error with its reason", "[unit]")
 {
     Server server;
     rpm_conn_opts conn_opts = rpm_conn_opts_init();
@@ -216,7 +216,7 @@ TEST_CASE("open: staging memory that is used up is a named error", "[unit]")
     CHECK(three.open(conn, "three", &opts) == 0);
 }
 
-TEST_CASE("open: a region's method is its own, whatever the connection insists on", "[unit]")
+TEST_CASE("open: the method of a region overrides that of the connection", "[unit]")
 {
     struct {
         uint32_t method;
@@ -265,6 +265,6 @@ TEST_CASE("open: a region's method that does not reach its level is refused, wit
     opts.method = RPM_METHOD_READ;
     CHECK(region.open(conn, "r", &opts) == RPM_E_NOCAP);
     CHECK(std::string(rpm_last_error()).find("DDIO") != std::string::npos);
-    opts.flags |= RPM_REGION_DRAM; // which has only to be seen
+    opts.flags |= RPM_REGION_DRAM; // level visible, which needs no flush
     CHECK(region.open(conn, "r", &opts) == 0);
 }

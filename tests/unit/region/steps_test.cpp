@@ -23,7 +23,7 @@ rpm_step make(uint32_t kind, rpm_region *region, uint64_t offset, uint64_t len =
     step.region = region;
     step.offset = offset;
     step.len = len;
-    step.data = kind == RPM_STEP_WRITE ? "some bytes, more than anybody writes" : nullptr;
+    step.data = kind == RPM_STEP_WRITE ? "some bytes, more than any step writes" : nullptr;
     return step;
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("steps: results arrive at their buffers, without allocation", "[unit]"
     CHECK(stats.steps == 2);
 }
 
-TEST_CASE("steps: a list that ends early says where, and touches nothing behind", "[unit]")
+TEST_CASE("steps: a list that ends early says where, and runs no later step", "[unit]")
 {
     EACH_KIND(kind);
     World world(kind, conn_opts);
@@ -175,7 +175,7 @@ TEST_CASE("steps: an invalid list is refused at once, and nothing is sent", "[un
     REQUIRE(rpm_steps_run(world.rows, many.data(), 64, &done) == 0);
 }
 
-TEST_CASE("steps: a link that carries none refuses them, with the reason", "[unit]")
+TEST_CASE("steps: a link without steps refuses them, with the reason", "[unit]")
 {
     Setup setup = GENERATE(synchronous(), queued());
     Server server;

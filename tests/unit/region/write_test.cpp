@@ -3,7 +3,7 @@
 
 using namespace loop;
 
-TEST_CASE("write: bytes land where they belong, durable, and no neighbour is touched", "[unit]")
+TEST_CASE("write: bytes are written at their offset, durable, and no others change", "[unit]")
 {
     EACH_KIND(kind);
     const char *hints = GENERATE("all", "-H6", "-H9");
@@ -132,7 +132,7 @@ TEST_CASE("write: many pieces, one flush for each sixteen", "[unit]")
 namespace
 {
 
-// Pieces with barriers: which of them are durable must always be sound.
+// Writes of pieces with barriers; the set of durable pieces must respect the barriers at any time.
 struct Barriers {
     std::vector<std::string> data;
     std::vector<rpm_patch> patches;
@@ -184,7 +184,7 @@ TEST_CASE("write: nothing marked AFTER is placed before all earlier pieces are d
                     sound = sound && memcmp(&server.pool.kept[POOL_DATA + earlier.offset],
                                             earlier.data, earlier.len) == 0;
                 }
-                // What orders it on a real link: a fence, or having waited.
+                // On a real link either a fence or a wait orders it.
                 bool waited = conn.link->flight.empty() || i == 0 || kind.setup.synchronous;
                 sound = sound && ((op.flags & RPMI_OP_FENCED) != 0 || waited || i == 0 ||
                                   kind.setup.synchronous);
@@ -223,7 +223,7 @@ TEST_CASE("write: a word behind AFTER is placed whole, and waits for a FLUSH by 
 {
     struct {
         uint32_t method;
-        uint32_t answer; // has the device ATOMIC WRITE?
+        uint32_t answer; // does the device have ATOMIC WRITE?
         uint64_t offset;
         size_t len;
         bool word;
@@ -396,7 +396,7 @@ TEST_CASE("write: lost at any op, every completion still comes, and closing is s
     CHECK(lost > 10);
 }
 
-TEST_CASE("write: a server that does not answer is a deadline", "[unit]")
+TEST_CASE("write: without an answer of the server the deadline ends the write", "[unit]")
 {
     Server server;
     Conn conn(server, queued());
@@ -495,7 +495,7 @@ TEST_CASE("write: a fenced asynchronous write completes as fenced", "[unit]")
     CHECK(world.bytes() == "mine");
 }
 
-TEST_CASE("write: persist through a guarded handle asks who holds the log", "[unit]")
+TEST_CASE("write: persist through a guarded handle checks the claim of the log", "[unit]")
 {
     EACH_KIND(kind);
     Guarded world(kind, conn_opts);

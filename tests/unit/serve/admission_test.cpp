@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which unauthenticated connection makes room for a new one.
+// admission_test.cpp: which unauthenticated connection the server evicts for a new one.
 #include "support/catch.h"
 
 extern "C" {
@@ -78,7 +78,7 @@ TEST_CASE("admission: the oldest connection of the busiest origin is evicted", "
     CHECK(queue.victim(3, 3) == 7); // what left and came again is young
 }
 
-TEST_CASE("admission: in the busiest net, the busiest host loses one", "[unit]")
+TEST_CASE("admission: of the busiest network, the busiest host loses a connection", "[unit]")
 {
     Queue queue(8);
 
@@ -156,7 +156,7 @@ TEST_CASE("admission: addresses are grouped by network and host", "[unit]")
     CHECK(six.net != origin_of(AF_INET6, "2001:db8:0:2::1").net);
 }
 
-TEST_CASE("admission: the other end of a Unix socket is a user and a process", "[unit]")
+TEST_CASE("admission: the origin of a Unix connection is a user and a process", "[unit]")
 {
     int pair[2];
 

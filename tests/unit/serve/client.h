@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// client.h: a client that speaks to a server's socket by hand, so that it can misbehave.
+// client.h: a client that sends raw messages to a server's socket, so that it can misbehave.
 #ifndef TESTS_UNIT_SERVE_CLIENT_H
 #define TESTS_UNIT_SERVE_CLIENT_H
 
@@ -17,10 +17,10 @@ extern "C" {
 #include <sys/un.h>
 #include <unistd.h>
 
-// How long a test waits for what a server does at once where the machine has time for it.
+// How long a test waits for an action that a server takes at once, unless the machine is busy.
 inline const uint64_t kPatienceNs = 20000000000u;
 
-// Does it come to hold?
+// Waits until the condition holds; false: it does not in time.
 template <class Holds> bool eventually(Holds holds)
 {
     uint64_t until = rpmi_clock_ns() + kPatienceNs;
@@ -73,7 +73,7 @@ class RawClient
         return rpmi_sock_send(sock_, bytes, len, fds, n, soon()) == 0;
     }
 
-    // Has the server ended this connection?
+    // Has the server closed this connection?
     bool dropped()
     {
         char bytes[512];
@@ -85,7 +85,7 @@ class RawClient
         return false;
     }
 
-    // Status of the accept message, or what went wrong on the way.
+    // Status of the accept message, or of the failure before it.
     int hello(uint32_t mode, const std::string &secret = "", uint32_t depth = 64,
               uint64_t staging = 1 << 16)
     {
@@ -156,7 +156,7 @@ class RawClient
                          accepted.staging_bytes);
         ring.head->fences = 1;
     }
-    // Post one request, alone.
+    // Posts a single request.
     void post(rpmi_slot slot)
     {
         rpmi_slot *to = &ring.slot[posted % ring.slots];

@@ -18,8 +18,9 @@ static int open_at(const std::string &listen)
     return err;
 }
 
-TEST_CASE("listeners: a server listens at a list of addresses, and says which one it cannot",
-          "[serve]")
+TEST_CASE(
+    "listeners: a server listens at a list of addresses, and an error names the one that failed",
+    "[serve]")
 {
     support::Dir dir;
     std::string shm = "shm:" + dir / "socket";
@@ -36,7 +37,7 @@ TEST_CASE("listeners: a server listens at a list of addresses, and says which on
     CHECK(open_at("shm:" + std::string(2000, 'x')) == RPM_E_INVAL);
 }
 
-TEST_CASE("listeners: an address that cannot be had leaves nothing behind", "[serve]")
+TEST_CASE("listeners: an address that cannot be used leaves nothing behind", "[serve]")
 {
     support::Dir dir;
     std::string shm = "shm:" + dir / "socket";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests carried out by the server's CPU: what a batch has to make durable, and when it does.
+// Requests that the server's CPU carries out: which ranges a batch makes durable, and when.
 #include "support/catch.h"
 #include "support/server.h"
 
@@ -23,7 +23,7 @@ int counted_persist(rpmi_mem *mem, uint64_t offset, uint64_t len)
     return real_ops->persist(mem, offset, len);
 }
 
-// A server whose pool needs msync, with one client and its region, and no thread at all.
+// A server whose pool needs msync, with one client and its region, and without threads.
 struct Bench {
     Bench()
     {
@@ -107,7 +107,7 @@ TEST_CASE("request: more ranges than a batch has room for wait for its end like 
         WARN("the disk's domain is not msync here: not tried");
         return;
     }
-    // Every other page, in an order that is none, so that ranges meet in the middle.
+    // Every other page, in random order, so that ranges become adjacent.
     for (uint64_t i = 0; i < kPages / 2; i++)
         bench.copy(i * 181 % (kPages / 2) * 2 * RPMI_PAGE_BYTES + 100, "bytes");
     CHECK(persists == 0);

@@ -33,7 +33,7 @@ bool exists(const std::string &path)
 
 } // namespace
 
-TEST_CASE("server: options that make no sense are refused", "[unit]")
+TEST_CASE("server: invalid options are refused", "[unit]")
 {
     support::Dir dir;
     std::string listen = "shm:" + dir / "s";
@@ -101,7 +101,7 @@ TEST_CASE("server: a pool or a name that is served already is refused", "[unit]"
     CHECK(client.hello(RPMI_MODE_AUTO) == 0);
 }
 
-TEST_CASE("server: a socket left behind is taken over, anything else is not", "[unit]")
+TEST_CASE("server: a stale socket is replaced, any other file is not", "[unit]")
 {
     support::Dir dir;
     sockaddr_un address = {};
@@ -159,7 +159,7 @@ TEST_CASE("server: a failed open leaves no file and an existing one as it was", 
     CHECK(try_open("shm:" + dir / "s", dir / "zeros", 0) == 0);
 }
 
-TEST_CASE("server: objects are there again after an end", "[unit]")
+TEST_CASE("server: objects exist after a restart", "[unit]")
 {
     Server server;
     {

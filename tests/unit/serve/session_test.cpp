@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Clients behind a listener, without anything that carries their messages.
+// Sessions of clients at a listener, without a transport.
 #include "support/catch.h"
 #include "support/server.h"
 
@@ -95,7 +95,7 @@ TEST_CASE("session: one client more than the server takes is refused with a reas
     rpmi_session_leave(&listener, &second);
 }
 
-TEST_CASE("session: a client that leaves with keys in hand counts as dead", "[serve]")
+TEST_CASE("session: a client that leaves with live keys counts as dead", "[serve]")
 {
     support::Server server;
     Listener listener(server);

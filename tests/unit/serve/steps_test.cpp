@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// Lists of steps on the server's own CPU: judged whole, done in order, durable by the end of the
-// batch, and all bytes from the wire are checked.
+// SPDX-License-Identifier: BSD-3-Clause Lists of steps on the server CPU: it checks the whole list
+// first, carries out the steps in order, and makes them durable at the end of the batch.
 #include "support/catch.h"
 #include "support/server.h"
 
@@ -18,7 +17,7 @@ struct Words {
     uint64_t operand;
 };
 
-// A server, with one client and its objects, and no thread at all.
+// A server, with one client and its objects, and without threads.
 struct Bench {
     Bench()
     {
@@ -146,7 +145,7 @@ TEST_CASE("steps: in order, and the stores are fenced before a word is changed",
     CHECK_FALSE(bench.batch.unfenced);
 }
 
-TEST_CASE("steps: a list that may not be, or cannot be, does nothing", "[unit]")
+TEST_CASE("steps: a list that is invalid or lacks rights changes nothing", "[unit]")
 {
     struct {
         int err;
@@ -181,7 +180,7 @@ TEST_CASE("steps: a list that may not be, or cannot be, does nothing", "[unit]")
     }
 }
 
-TEST_CASE("steps: a word is taken in once, whatever becomes of the answer's memory", "[unit]")
+TEST_CASE("steps: a word is read once, even if the client changes the answer's memory", "[unit]")
 {
     Bench bench;
 

@@ -124,7 +124,7 @@ TEST_CASE("reply: malformed replies are refused", "[unit]")
     }
 }
 
-TEST_CASE("call: our own nonsense is an assertion", "[unit]")
+TEST_CASE("call: invalid arguments of the encoder are an assertion", "[unit]")
 {
     unsigned char bytes[RPMI_REPLY_BYTES];
     rpmi_call call = sample_call();

@@ -36,7 +36,7 @@ static rpmi_frame record(uint64_t lsn, uint32_t len, uint32_t epoch, uint32_t fl
     return frame;
 }
 
-// Both judgements in a row, as recovery does.
+// Both checks in the order of recovery.
 static rpmi_verdict judge(const std::vector<unsigned char> &bytes, uint64_t lsn,
                           uint64_t log_id = LOG_ID)
 {
@@ -97,7 +97,7 @@ TEST_CASE("frame: a flipped bit is judged broken or blank, never valid", "[unit]
         rpmi_verdict verdict = judge(bytes, 6400);
 
         if (verdict == RPMI_FRAME_VALID)
-            FAIL("bit " << bit << " of a frame with " << len << " bytes goes unseen");
+            FAIL("bit " << bit << " of a frame with " << len << " bytes is not detected");
         if (bit >= 8 * 16) // checksum or payload: the header still says that it was begun
             REQUIRE(verdict == RPMI_FRAME_BROKEN);
         bytes[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
@@ -192,7 +192,7 @@ TEST_CASE("frame: the lag never exceeds what was acknowledged, and is at worst a
         REQUIRE(lsn - rpmi_frame_acked(&out) <= 4 * behind);
     }
     REQUIRE(rpmi_frame_lag((64ull << 26) + 64) == 0);
-    rpmi_frame early = record(64, 40, 1); // before the log's begin lies nothing
+    rpmi_frame early = record(64, 40, 1); // no record is before the begin of the log
     early.lag = 5;
     REQUIRE(rpmi_frame_acked(&early) == 0);
     early.lag = 0;
@@ -201,7 +201,7 @@ TEST_CASE("frame: the lag never exceeds what was acknowledged, and is at worst a
     REQUIRE(rpmi_frame_acked(&early) == 64);
 }
 
-TEST_CASE("frame: a pad frame covers its stride, and its filling is not looked at", "[unit]")
+TEST_CASE("frame: a pad frame covers its stride, and its filling is ignored", "[unit]")
 {
     rpmi_frame pad = record(64, 192 - RPMI_FRAME_HEADER_BYTES, 9, RPMI_FRAME_PAD);
     auto bytes = made(pad);
@@ -229,7 +229,7 @@ TEST_CASE("frame: the widest gap a record can leave fits one pad frame", "[unit]
     REQUIRE(rpmi_frame_stride(len, RPMI_FRAME_PAD) == gap);
 }
 
-TEST_CASE("frame: our own nonsense is an assertion", "[unit]")
+TEST_CASE("frame: invalid arguments of the encoder are an assertion", "[unit]")
 {
     unsigned char bytes[64];
     auto put = [&](rpmi_frame frame) {

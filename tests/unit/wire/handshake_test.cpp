@@ -20,7 +20,7 @@ static rpmi_auth sample_auth()
     return auth;
 }
 
-// A conversation up to the auth message, as both sides remember it.
+// A handshake up to the auth message, with the state of both sides.
 static rpmi_transcript sample_transcript(const char *secret)
 {
     rpmi_auth auth = sample_auth();
@@ -44,7 +44,7 @@ static rpmi_accept sample_accept()
     return accepted;
 }
 
-TEST_CASE("handshake: a handshake under one secret lets in and brings the wishes", "[wire]")
+TEST_CASE("handshake: with a common secret the client is accepted, and its wishes arrive", "[wire]")
 {
     for (const char *secret : { "", "open sesame" }) {
         rpmi_transcript transcript = sample_transcript(secret);
@@ -114,7 +114,7 @@ TEST_CASE("handshake: a refusal is accepted without a proof", "[wire]")
     CHECK(found.status == RPM_E_REFUSED);
 }
 
-TEST_CASE("handshake: no byte of an auth message or an accept message can change unnoticed",
+TEST_CASE("handshake: every changed byte of an auth message or an accept message is detected",
           "[wire]")
 {
     rpmi_transcript transcript = sample_transcript("open sesame");
@@ -140,7 +140,7 @@ TEST_CASE("handshake: no byte of an auth message or an accept message can change
     }
 }
 
-TEST_CASE("handshake: no byte of what travels beside an accept message can change unnoticed",
+TEST_CASE("handshake: every changed byte of what is sent with an accept message is detected",
           "[wire]")
 {
     rpmi_transcript transcript = sample_transcript("open sesame");
@@ -167,7 +167,8 @@ TEST_CASE("handshake: no byte of what travels beside an accept message can chang
     }
 }
 
-TEST_CASE("handshake: messages of another version or kind, or cut short, are told apart", "[wire]")
+TEST_CASE("handshake: messages of another version or kind, or cut short, are distinguished",
+          "[wire]")
 {
     rpmi_transcript transcript = sample_transcript("");
 
@@ -233,7 +234,7 @@ TEST_CASE("handshake: a server's refusal in its challenge is passed on", "[wire]
     CHECK(rpmi_challenge_get(transcript.challenge, sizeof(transcript.challenge)) == RPM_E_PROTO);
 }
 
-TEST_CASE("handshake: an auth message that wishes for no depth, or too much, is refused", "[wire]")
+TEST_CASE("handshake: an auth message that asks for depth 0, or too much, is refused", "[wire]")
 {
     for (uint32_t depth : { 0u, RPMI_DEPTH_MAX + 1 }) {
         rpmi_auth auth = sample_auth();

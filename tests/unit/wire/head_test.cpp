@@ -32,7 +32,7 @@ struct Slots {
     {
         return bytes + i * RPMI_HEAD_SLOT_STRIDE;
     }
-    // Store one field behind the encoder's back, and make the checksum hold again.
+    // Changes one field of an encoded head, and makes its checksum valid again.
     void forge(unsigned i, unsigned at, uint64_t value)
     {
         rpmi_store64(slot(i) + at, value);
@@ -120,7 +120,7 @@ TEST_CASE("head: copies of a head, and heads that follow each other, have slots 
     REQUIRE(rpmi_head_slot(8, 1) == rpmi_head_slot(6, 1));
 }
 
-TEST_CASE("head: the highest turn counts, and no slot of it is lacking", "[unit]")
+TEST_CASE("head: the highest turn is decoded, and none of its slots is missing", "[unit]")
 {
     uint64_t turn = GENERATE(5u, 6u);
     Slots slots;
@@ -170,7 +170,7 @@ TEST_CASE("head: a write that power tears leaves the head before it, or is whole
     }
 }
 
-TEST_CASE("head: one damaged slot is known, and changes nothing", "[unit]")
+TEST_CASE("head: one damaged slot is reported, and the head is unchanged", "[unit]")
 {
     uint64_t turn = GENERATE(5u, 6u);
 
@@ -240,7 +240,7 @@ TEST_CASE("head: no valid slot, slots of two logs, two heads of one turn, are co
     REQUIRE(lacking == 9);
 }
 
-TEST_CASE("head: a head in a slot of the other parity does not count", "[unit]")
+TEST_CASE("head: a head in a slot of the other parity is ignored", "[unit]")
 {
     Slots slots;
     rpmi_head out = {};
@@ -255,7 +255,7 @@ TEST_CASE("head: a head in a slot of the other parity does not count", "[unit]")
     REQUIRE(lacking == 4);
 }
 
-TEST_CASE("head: numbers that could come round to 0 are out of bounds", "[unit]")
+TEST_CASE("head: numbers that could overflow are out of bounds", "[unit]")
 {
     size_t field = GENERATE(8u, 32u, 40u); // turn, trim_lsn, base_lsn
     unsigned char slot[RPMI_HEAD_BYTES];
@@ -273,7 +273,7 @@ TEST_CASE("head: numbers that could come round to 0 are out of bounds", "[unit]"
     REQUIRE_FALSE(rpmi_head_in_limits(&head));
 }
 
-TEST_CASE("head: our own nonsense is an assertion", "[unit]")
+TEST_CASE("head: invalid arguments of the encoder are an assertion", "[unit]")
 {
     unsigned char slot[RPMI_HEAD_BYTES];
     rpmi_head head = sample(1);

@@ -67,7 +67,7 @@ TEST_CASE("hello: an encoded hello is decoded unchanged", "[unit]")
     REQUIRE(std::string(out.secret) == "open sesame");
 }
 
-TEST_CASE("hello: another version is told apart from garbage, whatever its length", "[unit]")
+TEST_CASE("hello: another version is distinguished from garbage, at any length", "[unit]")
 {
     unsigned char bytes[RPMI_HELLO_BYTES + 64] = {};
     rpmi_hello hello = sample_hello();
@@ -180,7 +180,7 @@ TEST_CASE("accept: lengths and versions are judged as a hello's", "[unit]")
     REQUIRE(rpmi_accept_get(bytes, 12, &accepted) == RPM_E_VERSION);
 }
 
-TEST_CASE("hello: our own nonsense is an assertion", "[unit]")
+TEST_CASE("hello: invalid arguments of the encoder are an assertion", "[unit]")
 {
     unsigned char bytes[RPMI_ACCEPT_BYTES];
     rpmi_hello hello = sample_hello();

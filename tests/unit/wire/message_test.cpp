@@ -24,7 +24,7 @@ static std::vector<unsigned char> message_of(const rpmi_rpc &rpc)
     return message;
 }
 
-TEST_CASE("message: an RPC request comes out as it went in", "[verbs]")
+TEST_CASE("message: an encoded RPC request is decoded unchanged", "[verbs]")
 {
     std::vector<unsigned char> message = message_of(sample_copy(192, 100));
     uint32_t bytes = static_cast<uint32_t>(message.size());
@@ -108,7 +108,7 @@ TEST_CASE("message: a list of steps and its answer have bounds of their own", "[
     CHECK(rpmi_result_get(result.data(), &done) == RPM_E_PROTO);
 }
 
-TEST_CASE("message: a length that is not the kind's own makes it no message", "[verbs]")
+TEST_CASE("message: a message whose length does not fit its kind is refused", "[verbs]")
 {
     const std::pair<enum rpmi_msg_kind, uint32_t> all[] = {
         { RPMI_MSG_AUTH, RPMI_AUTH_MSG },   { RPMI_MSG_ACCEPT, RPMI_ACCEPT_MSG },
@@ -140,7 +140,7 @@ TEST_CASE("message: a length that is not the kind's own makes it no message", "[
     CHECK(rpmi_msg_kind(message.data(), RPMI_MSG_HEAD) == 0);
 }
 
-TEST_CASE("message: a key that cannot be is not believed", "[verbs]")
+TEST_CASE("message: an impossible key is refused", "[verbs]")
 {
     const rpmi_grant_key key = { 0x7f0000001000, 8192, 4096, 0x11, 0x22, 7 };
     unsigned char bytes[RPMI_GRANT_BYTES];
@@ -164,7 +164,7 @@ TEST_CASE("message: a key that cannot be is not believed", "[verbs]")
     CHECK(rpmi_grant_get(bytes, &found) == RPM_E_PROTO);
 }
 
-TEST_CASE("message: done says how many and how the last one ended", "[verbs]")
+TEST_CASE("message: done has the count of requests and the status of the last one", "[verbs]")
 {
     unsigned char bytes[RPMI_DONE_BYTES];
     uint64_t done;

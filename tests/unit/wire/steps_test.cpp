@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// Lists of steps and their answers: what is sent is understood, what cannot be is refused, and who
-// carries a list out does so in order, up to the step that ends it.
+// SPDX-License-Identifier: BSD-3-Clause Lists of steps and their answers: encoded lists are decoded
+// unchanged, invalid ones are refused, and the steps are carried out in order, up to the one that
+// ends the list.
 #include "support/catch.h"
 
 extern "C" {
@@ -101,7 +101,7 @@ std::vector<rpmi_step> one_of_each()
              faa_of(7) };
 }
 
-// One that notes what it is asked.
+// Records the steps that it is asked to carry out.
 struct Stepper {
     std::vector<uint8_t> judged;
     std::vector<uint8_t> done;
@@ -248,7 +248,7 @@ TEST_CASE("steps: lists and answers of invalid length are refused", "[unit]")
     CHECK(rpmi_steps_check(list.bytes.data(), UINT64_MAX, 32) == RPM_E_PROTO);
 }
 
-TEST_CASE("steps: an answer says how many, and no more than there were", "[unit]")
+TEST_CASE("steps: an answer has the count of steps done, at most those of the list", "[unit]")
 {
     unsigned char bytes[RPMI_STEPS_ANSWER_HEAD];
     uint32_t done = 99;
@@ -263,7 +263,7 @@ TEST_CASE("steps: an answer says how many, and no more than there were", "[unit]
     CHECK(done == 99);
 }
 
-TEST_CASE("steps: all are judged before the first one is carried out", "[unit]")
+TEST_CASE("steps: all are checked before the first one is carried out", "[unit]")
 {
     List list(one_of_each());
     std::vector<unsigned char> answer(list.answer, 0xee);
@@ -316,7 +316,7 @@ TEST_CASE("steps: a list ends at the first MUST that finds something else", "[un
         CHECK(stepper.done.size() == row.acted);
         memcpy(&found, &answer[8], 8);
         CHECK(found == row.word);
-        if (row.acted < row.steps.size()) // what was not brought back is zeros, not what was there
+        if (row.acted < row.steps.size()) // a result that was not returned is zeros, not old bytes
             CHECK((list.answer == 8 + 8 * row.acted || answer[8 + 8 * row.acted] == 0));
     }
 }

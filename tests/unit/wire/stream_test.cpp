@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Headers of requests and answers on a stream: what is sent is understood, what cannot be is not.
+// Headers of requests and answers on a stream: valid ones are decoded unchanged, others refused.
 #include "support/catch.h"
 
 extern "C" {
@@ -176,7 +176,7 @@ TEST_CASE("stream: every kind of answer is read as it was written", "[unit]")
     }
 }
 
-TEST_CASE("stream: an answer that cannot be is refused", "[unit]")
+TEST_CASE("stream: an impossible answer is refused", "[unit]")
 {
     const std::vector<rpmi_answer> wrong = {
         { RPMI_ANSWER_DONE, 1, 1 },

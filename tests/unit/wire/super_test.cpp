@@ -59,7 +59,7 @@ static Bytes made_dirent(const rpmi_dirent &entry = sample_dirent())
     return slot;
 }
 
-// Store a field behind the encoder's back and make the checksum hold again.
+// Changes one field of an encoded superblock, and makes its checksum valid again.
 static void forge_super(Bytes &block, unsigned at, uint32_t value)
 {
     rpmi_store32(&block[at], value);
@@ -83,7 +83,7 @@ TEST_CASE("super: an encoded superblock is decoded unchanged", "[unit]")
     REQUIRE(out.pool_bytes == POOL_BYTES);
     REQUIRE(out.dir_offset == RPMI_SUPER_BYTES);
     REQUIRE(out.data_offset == 36864);
-    // A file that has grown since is fine.
+    // A file that has grown since is valid.
     REQUIRE(rpmi_super_get(block.data(), 2 * POOL_BYTES, &out) == 0);
 }
 
@@ -171,7 +171,8 @@ TEST_CASE("super: a flipped bit behind the magic is never accepted", "[unit]")
     }
 }
 
-TEST_CASE("super: another version, a cut file and fields out of bounds have names", "[unit]")
+TEST_CASE("super: another version, a truncated file and fields out of bounds are reported as such",
+          "[unit]")
 {
     Bytes block = made_super();
     rpmi_super out = {};
@@ -322,7 +323,7 @@ TEST_CASE("dirent: a checksum does not excuse fields out of bounds", "[unit]")
     REQUIRE(rpmi_dirent_get(made_dirent().data(), 131071, &out) == RPM_E_CORRUPT);
 }
 
-TEST_CASE("dirent: our own nonsense is an assertion", "[unit]")
+TEST_CASE("dirent: invalid arguments of the encoder are an assertion", "[unit]")
 {
     Bytes slot(RPMI_DIRENT_BYTES);
     auto put = [&](rpmi_dirent entry) {

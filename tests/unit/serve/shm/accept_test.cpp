@@ -129,7 +129,7 @@ TEST_CASE("accept: descriptors sent along are not kept, and end the connection",
     CHECK(eventually([&] { return open_descriptors() <= before; })); // the engine retires rings
 }
 
-TEST_CASE("accept: one client too many is refused with a word, and let in when one leaves",
+TEST_CASE("accept: one client too many is refused with a reason, and accepted when one leaves",
           "[unit]")
 {
     ServerOpts opts;
@@ -164,7 +164,8 @@ TEST_CASE("accept: a flood of silent connections does not keep clients from bein
     CHECK(eventually([&] { return RawClient(server).hello(RPMI_MODE_AUTO) == 0; }));
 }
 
-TEST_CASE("accept: a flood of silent connections does not keep others from coming in", "[unit]")
+TEST_CASE("accept: a flood of silent connections does not prevent new clients from connecting",
+          "[unit]")
 {
     ServerOpts opts;
     opts.clients_max = 2;
@@ -213,7 +214,8 @@ TEST_CASE("accept: a server that never lends its mapping grants a ring", "[unit]
     CHECK(any.accepted.mode == RPMI_MODE_RING);
 }
 
-TEST_CASE("accept: left to choose, memory gives direct and a disk gives the ring", "[unit]")
+TEST_CASE("accept: by default memory is mapped directly, and a disk is served by the ring",
+          "[unit]")
 {
     ServerOpts disk;
     disk.place = support::Dir::kDisk;
@@ -230,7 +232,7 @@ TEST_CASE("accept: left to choose, memory gives direct and a disk gives the ring
         CHECK(safe.accepted.mode == RPMI_MODE_RING);
 }
 
-TEST_CASE("accept: rings that cannot be are refused", "[unit]")
+TEST_CASE("accept: invalid ring sizes are refused", "[unit]")
 {
     Server server;
     RawClient shallow(server);
@@ -312,7 +314,7 @@ TEST_CASE("accept: the server survives a lack of descriptors, and serves other c
     });
     while (!calling) // the first call may need a descriptor
         std::this_thread::yield();
-    // One tries while the server can have no descriptor for it.
+    // A client connects while the server cannot open a descriptor.
     std::string word = tcp ? url : server.url();
     int late_sock = tcp ? socket(AF_INET, SOCK_STREAM, 0) : socket(AF_UNIX, SOCK_SEQPACKET, 0);
     REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);

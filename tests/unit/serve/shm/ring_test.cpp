@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a ring client may write into shared memory, and what comes of it.
+// What a ring client may write into shared memory, and what the server does with it.
 #include "support/catch.h"
 #include "unit/serve/client.h"
 
@@ -105,7 +105,8 @@ TEST_CASE("ring: writes and reads back, head and body and zeros", "[unit]")
           std::string(60, 'h') + "body");
 }
 
-TEST_CASE("ring: nothing outside the object, the staging memory or the rights", "[unit]")
+TEST_CASE("ring: requests outside the object, the staging memory or the rights are refused",
+          "[unit]")
 {
     Server server;
     Ringer client(server);
@@ -184,7 +185,7 @@ ServerOpts room_for_long()
 
 } // namespace
 
-TEST_CASE("ring: a long request arrives whole, whatever came before it", "[unit]")
+TEST_CASE("ring: a long request arrives complete after any earlier requests", "[unit]")
 {
     Server server(room_for_long());
     LongRinger client(server);
@@ -306,7 +307,7 @@ TEST_CASE("ring: a client can neither shrink nor grow its memory", "[unit]")
     CHECK(client.run(client.write(0, 64)) == 0);
 }
 
-TEST_CASE("ring: random bytes all over it harm neither the server nor other clients", "[unit]")
+TEST_CASE("ring: random bytes in shared memory harm neither the server nor other clients", "[unit]")
 {
     Server server;
     Ringer good(server, "good");
@@ -445,7 +446,7 @@ TEST_CASE("ring: a claim fences the ring writer before it", "[unit]")
     CHECK(first.outcome() == RPM_E_FENCED);
 }
 
-TEST_CASE("ring: a client that connects while the engine is busy waits for a place", "[unit]")
+TEST_CASE("ring: a client that connects while the engine is busy waits for a ring slot", "[unit]")
 {
     Server fixture(without_threads(2));
     rpm_server *server = fixture.get();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// More connections than the server admits, from another address: an honest client still gets in.
+// More connections than the server admits, from another address: a client is still accepted.
 #include "raw.h"
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace
 
 const size_t kHeld = 100; // connections of a flood at once, more than the server admits
 
-// One more connection that says nothing. -1: not now.
+// Opens one more silent connection. -1: impossible now.
 int try_connect(const sockaddr *to, socklen_t bytes, const sockaddr *from)
 {
     int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -33,7 +33,7 @@ int try_connect(const sockaddr *to, socklen_t bytes, const sockaddr *from)
     return fd;
 }
 
-// Connections from 127.0.0.2, one after the other, for as long as it lives.
+// Opens connections from 127.0.0.2, one after the other, until it is destroyed.
 class Flood
 {
   public:
@@ -71,7 +71,7 @@ class Flood
                 tries_++;
             }
             if (held.size() > kHeld || (fd < 0 && !held.empty())) {
-                // Hard, so that no port is kept busy by what is over.
+                // Closes with a reset, so that no port stays in TIME_WAIT.
                 linger now = { 1, 0 };
                 setsockopt(held.front(), SOL_SOCKET, SO_LINGER, &now, sizeof(now));
                 close(held.front());
@@ -89,7 +89,7 @@ class Flood
     std::thread thread_;
 };
 
-// Another process, for as long as it lives or we do.
+// Another process, which ends with this object or the test.
 struct Child {
     template <typename Body> explicit Child(Body body) : pid(fork())
     {
@@ -125,7 +125,7 @@ void check_comes_in(const Server &server, int times)
 
 } // namespace
 
-TEST_CASE("flood: connections from another address keep no honest client out", "[unit]")
+TEST_CASE("flood: connections from another address do not keep a client out", "[unit]")
 {
     ServerOpts opts = raw::at_port();
     opts.clients_max = 2;
@@ -135,11 +135,11 @@ TEST_CASE("flood: connections from another address keep no honest client out", "
     while (flood.tries() < 2 * kHeld)
         rpmi_clock_sleep_ns(1000000);
     check_comes_in(server, 10);
-    CHECK(server.stats().refused > kHeld); // it really was one
+    CHECK(server.stats().refused > kHeld); // the flood did reach the limit
     CHECK(server.stats().accepted == 10);
 }
 
-TEST_CASE("flood: another process at the same Unix socket keeps no honest client out", "[unit]")
+TEST_CASE("flood: another process at the same Unix socket does not keep a client out", "[unit]")
 {
     support::Dir dir;
     ServerOpts opts;

@@ -112,7 +112,7 @@ TEST_CASE("handshake: another version is refused by its version", "[unit]")
     check_served(server, "");
 }
 
-TEST_CASE("handshake: every changed bit of an auth message is found out", "[unit]")
+TEST_CASE("handshake: every changed bit of an auth message is detected", "[unit]")
 {
     Server server(raw::at_port("", SECRET));
 
@@ -135,7 +135,7 @@ TEST_CASE("handshake: every changed bit of an auth message is found out", "[unit
     CHECK(server.stats().accepted == 0);
 }
 
-TEST_CASE("handshake: a recorded auth message opens no door", "[unit]")
+TEST_CASE("handshake: a replayed auth message is refused", "[unit]")
 {
     Server server(raw::at_port("", SECRET));
     Client first(server);
@@ -176,7 +176,7 @@ TEST_CASE("handshake: a slow client is disconnected after two seconds", "[unit]"
     size_t sent = 0;
 
     REQUIRE(rpmi_net_hello_make(&slow.transcript) == 0);
-    /* One byte now and then: they would take it eight seconds. */
+    /* One byte at a time: the whole message would take eight seconds. */
     while (sent < RPMI_NET_HELLO_BYTES && slow.send(slow.transcript.hello + sent, 1)) {
         sent++;
         rpmi_clock_sleep_ns(200000000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stream listeners from opening to closing: names, addresses, and what they are called to clients.
+// Stream listeners from opening to closing: names, addresses, and the URLs that clients use.
 #include "raw.h"
 
 #include <fcntl.h>
@@ -133,7 +133,7 @@ TEST_CASE("listener: an address that other machines reach without a secret gives
     rpm_diag_sink(nullptr, nullptr, RPM_DIAG_WARNING);
 }
 
-TEST_CASE("listener: every address of this machine is one port", "[unit]")
+TEST_CASE("listener: all addresses of this machine share one port", "[unit]")
 {
     std::string url;
 

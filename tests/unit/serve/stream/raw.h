@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// raw.h: a client that speaks to a stream listener by hand, so that it can misbehave.
+// raw.h: a client that sends raw messages to a stream listener, so that it can misbehave.
 #ifndef TESTS_UNIT_SERVE_STREAM_RAW_H
 #define TESTS_UNIT_SERVE_STREAM_RAW_H
 
@@ -97,7 +97,7 @@ class Client
     {
         return rpmi_pipe_recv_all(&pipe, bytes, len, soon(ms));
     }
-    // Has the server hung up, after whatever it still said?
+    // Has the server disconnected, after any last bytes?
     bool dropped(uint64_t ms = 4000)
     {
         char bytes[4096];
@@ -110,7 +110,7 @@ class Client
         return err == RPM_E_LOST;
     }
 
-    // Up to the challenge; its status.
+    // Performs the handshake up to the challenge; returns its status.
     int open()
     {
         REQUIRE(rpmi_net_hello_make(&transcript) == 0);
@@ -128,7 +128,7 @@ class Client
         strcpy(auth.pool, pool);
         REQUIRE(rpmi_auth_make(&transcript, secret.c_str(), &auth) == 0);
     }
-    // Status of the accept message, or what went wrong on the way.
+    // Status of the accept message, or of the failure before it.
     int enter(const std::string &secret = "", const char *pool = "")
     {
         unsigned char sealed[RPMI_SEALED_BYTES];

@@ -49,7 +49,7 @@ TEST_CASE("sessions: a client that does not read its answers is dropped, others 
     CHECK(good.region("third", 4096) != 0);
 }
 
-TEST_CASE("sessions: a slow reader that goes on reading stays", "[unit]")
+TEST_CASE("sessions: a slow reader that continues to read stays connected", "[unit]")
 {
     Server server(raw::at_port(",timeout_ms=1000"));
     Client slow(server);
@@ -95,7 +95,7 @@ TEST_CASE("sessions: a client that stops in the middle of a request harms no oth
     CHECK(good.answer().kind == RPMI_ANSWER_DONE);
 }
 
-TEST_CASE("sessions: sessions are used again and again", "[unit]")
+TEST_CASE("sessions: sessions are reused", "[unit]")
 {
     support::ServerOpts opts = raw::at_port();
     opts.clients_max = 1;

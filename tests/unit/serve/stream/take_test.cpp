@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests on a stream: what is carried out, what is refused, and what ends a session.
+// Requests on a stream: which are carried out, which are refused, and which end a session.
 #include "raw.h"
 
 extern "C" {
@@ -90,12 +90,12 @@ TEST_CASE("take: many requests sent at once are answered by one count", "[unit]"
         answers++;
     }
     CHECK(counted == 32);
-    CHECK(answers <= 4); // in one piece, unless the machine tore it up
+    CHECK(answers <= 4); // in one piece, unless the kernel splits it
 }
 
 TEST_CASE("take: a client with many requests does not starve other clients", "[unit]")
 {
-    const uint64_t requests = 2000; // half of what fits into the way in
+    const uint64_t requests = 2000; // half of what fits into the input buffer
     Server server(raw::at_port());
     Writer writer(server);
     Bytes one = request(RPMI_OP_PERSIST, writer.key, 0, 64);
@@ -238,7 +238,7 @@ TEST_CASE("take: a second call while one is under way ends the session", "[unit]
     CHECK(client.dropped());
 }
 
-TEST_CASE("take: a call that is none ends the session", "[unit]")
+TEST_CASE("take: an invalid call ends the session", "[unit]")
 {
     Server server(raw::at_port());
     Client client(server);
