@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// preset_of.h: a preset by its name, or an exception with what is wrong with it.
+// preset_of.h: a preset by its name, or an exception with its error.
 #ifndef TESTS_UNIT_SIM_PRESET_OF_H
 #define TESTS_UNIT_SIM_PRESET_OF_H
 

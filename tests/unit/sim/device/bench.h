@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// bench.h: a world of the device model with a server made of a few lines: key 1 is the pool, key 2
-// the pool until it is revoked, key 0 is DRAM. No pool format, no service.
+// SPDX-License-Identifier: BSD-3-Clause bench.h: a world of the device model with a minimal server:
+// key 1 is the pool, key 2 the pool until it is revoked, key 0 is DRAM. It has no pool format and
+// no pool service.
 #ifndef TESTS_UNIT_SIM_DEVICE_BENCH_H
 #define TESTS_UNIT_SIM_DEVICE_BENCH_H
 
@@ -84,7 +84,7 @@ class Bench
         return client;
     }
 
-    // An op with everything that most tests leave alone; its id is its number at the client.
+    // An op with the defaults of most tests; its id is its number at the client.
     static rpmi_sim_request request(rpmi_sim_client *client, uint32_t kind, uint64_t offset,
                                     uint64_t len, uint32_t flags = RPMI_SIM_SIGNALED)
     {
@@ -127,7 +127,7 @@ class Bench
         return post(client, it);
     }
 
-    // All reports there are now.
+    // All completions that are available now.
     static std::vector<Done> reap(rpmi_sim_client *client)
     {
         std::vector<Done> all;
@@ -138,7 +138,7 @@ class Bench
         return all;
     }
 
-    // Events until this op is done; false when it never is.
+    // Runs events until this op is done; false if it never is.
     bool run_to(rpmi_sim_client *client, uint64_t number)
     {
         while (number >= client->head && !client->slot[number % client->room].done)
@@ -159,7 +159,7 @@ class Bench
         REQUIRE(world->queue.count == 0);
     }
 
-    // What is seen; after a power cut that is what survived.
+    // The visible bytes; after a power cut, the bytes that survived.
     std::vector<unsigned char> pool(uint64_t offset, uint64_t len, uint32_t server = 0)
     {
         const unsigned char *at =
@@ -221,7 +221,7 @@ class Bench
     }
 };
 
-// Bytes that tell where they belong and which generation they are of.
+// Bytes that depend on their offset and generation.
 inline std::vector<unsigned char> pattern(size_t bytes, unsigned generation)
 {
     std::vector<unsigned char> out(bytes);

@@ -6,7 +6,7 @@
 namespace
 {
 
-// A cache over some memory, and the same in the plainest words: all contents each line ever had.
+// A cache over some memory, and a plain model of it: all contents that each line ever had.
 struct Twin {
     explicit Twin(uint64_t bytes, uint32_t unit = 1)
         : seen(bytes), room(rpmi_cache_bytes(bytes) + 64)
@@ -92,7 +92,7 @@ TEST_CASE("cache: a write that is durable on arrival takes the dirty line along"
     REQUIRE(twin.line(1)[8] == 9);
 }
 
-TEST_CASE("cache: settling decides what the line holds from now on", "[unit]")
+TEST_CASE("cache: settling a line decides its content from then on", "[unit]")
 {
     Twin twin(4096);
     uint64_t until;

@@ -40,7 +40,8 @@ TEST_CASE("client: a dead client sends nothing more, and the server notices", "[
         REQUIRE(now != data);
         some = some || now[0] != 0;
         none = none || now[0] == 0;
-        for (size_t i = 1024; i < now.size(); i += 1024) // what went on the wire goes on, in order
+        for (size_t i = 1024; i < now.size();
+             i += 1024) // packets on the wire still arrive, in order
             REQUIRE((now[i] == 0 || now[i - 1] == data[i - 1]));
         REQUIRE(bench.detached == 1);
         REQUIRE_FALSE(client->attached);
@@ -69,7 +70,7 @@ TEST_CASE("client: closing tells the server, and the memory is used again", "[un
     REQUIRE(bench.detached == 300);
 }
 
-TEST_CASE("client: opening survives every lack of memory", "[unit]")
+TEST_CASE("client: every failed allocation of opening is an error", "[unit]")
 {
     Bench bench("adr");
     rpmi_sim_client *client = nullptr;

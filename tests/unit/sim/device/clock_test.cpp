@@ -51,7 +51,7 @@ TEST_CASE("clock: a client dies after exactly the event it was armed for", "[uni
     }
 }
 
-TEST_CASE("clock: running to a time gets there even if nothing happens", "[unit]")
+TEST_CASE("clock: running to a time reaches it without any event", "[unit]")
 {
     Bench bench("adr");
 
@@ -60,7 +60,7 @@ TEST_CASE("clock: running to a time gets there even if nothing happens", "[unit]
     REQUIRE_FALSE(rpmi_world_step(bench.world));
 }
 
-TEST_CASE("clock: nothing happens later than it was allowed to", "[unit]")
+TEST_CASE("clock: no event happens after the time limit", "[unit]")
 {
     for (uint64_t seed = 1; seed < 50; seed++) {
         Bench bench("adr", seed, [](rpmi_world_opts &opts) { opts.loss_ppm = 100000; });

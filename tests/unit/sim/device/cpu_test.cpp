@@ -50,7 +50,7 @@ TEST_CASE("cpu: loads see stores at once", "[unit]")
     REQUIRE(memcmp(got, "12345678", 8) == 0);
 }
 
-TEST_CASE("cpu: compare-and-swap stores only what it was to replace", "[unit]")
+TEST_CASE("cpu: compare-and-swap stores only if the word has the expected value", "[unit]")
 {
     Bench bench("adr");
     Core core(bench);
@@ -80,7 +80,7 @@ TEST_CASE("cpu: a cut between two stores leaves the first, and the rest has no e
     }
 }
 
-TEST_CASE("cpu: persist promises what was there when it was called", "[unit]")
+TEST_CASE("cpu: persist makes durable the bytes at the time of its call", "[unit]")
 {
     // DROP after persist keeps the persisted generation even if a newer one came meanwhile.
     for (uint64_t seed = 1; seed < 100; seed++) {

@@ -31,10 +31,10 @@ const Platform PLATFORMS[] = {
 // How a write is brought to the persistence domain.
 struct Way {
     rpm_method method;
-    uint32_t flags; // of a COPY, beside DURABLE: RPMI_SIM_CACHED, as with H4 off
+    uint32_t flags; // flags of a COPY besides DURABLE: RPMI_SIM_CACHED, as with H4 off
 };
 
-// Post a write and what acknowledges it; the number of the op that does.
+// Posts a write and the op that acknowledges it; returns the number of that op.
 uint64_t submit(Bench &bench, rpmi_sim_client *client, const Way &way, uint64_t offset,
                 const std::vector<unsigned char> &bytes)
 {
@@ -125,7 +125,7 @@ bool try_cut(const Platform &platform, const Way &way, uint64_t seed, uint64_t c
             return false;
 
     std::vector<unsigned char> now = bench.pool(base, images[0].size());
-    const size_t later = acked < 3 ? acked + 1 : 3; // may be there in part
+    const size_t later = acked < 3 ? acked + 1 : 3; // may be partly there
     bool lost = false;
 
     for (size_t at = 0; at < now.size(); at += 8) // words that only acknowledged writes touched

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench.h"
 
-TEST_CASE("machine: the server judges where an access goes, and only of an attached client",
+TEST_CASE("machine: the server checks the target of each access, of attached clients only",
           "[unit]")
 {
     Bench bench("adr");
@@ -14,7 +14,7 @@ TEST_CASE("machine: the server judges where an access goes, and only of an attac
     REQUIRE(address.offset == 64);
     wanted.offset = DRAM_BYTES;
     REQUIRE(rpmi_machine_access(client, &wanted, &address) == RPM_E_RANGE);
-    wanted.len = 0; // nothing to judge
+    wanted.len = 0; // nothing to check
     REQUIRE(rpmi_machine_access(client, &wanted, &address) == 0);
     rpmi_power_kill(bench.machine());
     REQUIRE(rpmi_machine_access(client, &wanted, &address) == RPM_E_DENIED);
@@ -36,6 +36,6 @@ TEST_CASE("machine: dirty lines are evicted sooner or later, without a request",
         for (size_t at = 0; at < now.size(); at += 64)
             kept += now[at] != 0;
     }
-    REQUIRE(kept > 100);         // of 3168 lines some went by themselves
+    REQUIRE(kept > 100);         // of 3168 lines some were evicted
     REQUIRE(kept < 99 * 32 / 2); // most did not
 }

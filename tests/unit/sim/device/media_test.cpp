@@ -32,7 +32,7 @@ struct Machine {
 
 } // namespace
 
-TEST_CASE("media: who writes where decides whether the line is dirty afterwards", "[unit]")
+TEST_CASE("media: writer and target decide whether the line is dirty afterwards", "[unit]")
 {
     struct {
         const char *preset;

@@ -139,13 +139,13 @@ TEST_CASE("nic: a key revoked while a WRITE waits in the NIC stops it", "[unit]"
         bench.run_dry();
         REQUIRE(bench.pool(4096, 64) == std::vector<unsigned char>(64));
         REQUIRE(client->lost == RPM_E_FENCED);
-        // The WRITE may have been acknowledged: that proves nothing. The READ behind it was not.
+        // The WRITE may have been acknowledged, which proves nothing. The READ after it was not.
         int status = client->slot[number % client->room].status;
         REQUIRE((status == RPM_E_FENCED || status == RPM_E_LOST));
     }
 }
 
-TEST_CASE("nic: packets of an earlier dialling are not taken", "[unit]")
+TEST_CASE("nic: packets of an earlier connection are dropped", "[unit]")
 {
     for (uint64_t seed = 1; seed < 40; seed++) {
         Bench bench("adr", seed, [](rpmi_world_opts &opts) { opts.delay_ns = 100000; });

@@ -125,7 +125,7 @@ TEST_CASE("order: the other queue pair is not ordered with the first", "[unit]")
     REQUIRE(overtaken);
 }
 
-TEST_CASE("order: a READ of no bytes pushes nothing", "[unit]")
+TEST_CASE("order: a READ of no bytes does not order earlier WRITEs", "[unit]")
 {
     bool lost = false;
 
@@ -175,7 +175,7 @@ TEST_CASE("order: completions are reported in the order of posting, over both qu
     }
 }
 
-TEST_CASE("order: once a revocation is answered nothing of the old key lands", "[unit]")
+TEST_CASE("order: after the answer to a revocation no WRITE of the old key is placed", "[unit]")
 {
     uint64_t landed = 0, refused = 0;
 
@@ -214,7 +214,7 @@ TEST_CASE("order: once a revocation is answered nothing of the old key lands", "
     REQUIRE(refused > 0);
 }
 
-TEST_CASE("order: a long READ may see what never was there at one instant", "[unit]")
+TEST_CASE("order: a long READ may return bytes that were never visible together", "[unit]")
 {
     bool later_without_earlier = false;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench.h"
 
-TEST_CASE("packet: a client that has used them all sends on when one comes back", "[unit]")
+TEST_CASE("packet: a client that has used all packets continues when one is returned", "[unit]")
 {
     for (uint64_t seed = 1; seed < 20; seed++) {
         Bench bench("adr", seed, [](rpmi_world_opts &opts) {
@@ -26,7 +26,7 @@ TEST_CASE("packet: a client that has used them all sends on when one comes back"
     }
 }
 
-TEST_CASE("packet: giving one back wakes a client that has something to send", "[unit]")
+TEST_CASE("packet: returning a packet wakes a client that waits to send", "[unit]")
 {
     Bench bench("adr");
     rpmi_sim_client *client = bench.dial();
@@ -40,7 +40,7 @@ TEST_CASE("packet: giving one back wakes a client that has something to send", "
     uint64_t number = bench.write(client, 4096, data);
     bench.run_dry();
     REQUIRE_FALSE(client->slot[number % client->room].done);
-    taken[0]->refs++; // two parts hold it: only the second one gives it back
+    taken[0]->refs++; // two parts hold the packet: only the second one returns it
     rpmi_packet_drop(taken[0]);
     REQUIRE(bench.world->queue.count == 0);
     rpmi_packet_drop(taken[0]);

@@ -77,7 +77,7 @@ TEST_CASE("pcie: pieces cover exactly the bytes of a write, and partial words ar
         REQUIRE(now[i] == (i >= 10 && i < 110 ? 0x5a : 0));
 }
 
-TEST_CASE("pcie: dropping lets go of every packet", "[unit]")
+TEST_CASE("pcie: dropping the queue releases every packet", "[unit]")
 {
     Bench bench("adr");
     rpmi_sim_client *client = bench.dial();

@@ -83,7 +83,7 @@ TEST_CASE("requester: an answer that takes long is waited for while the server l
     REQUIRE(client->reply[0] == 42);
 }
 
-TEST_CASE("requester: nothing lingers: a quiet world comes to an end", "[unit]")
+TEST_CASE("requester: a world without traffic runs out of events", "[unit]")
 {
     Bench bench("adr");
     rpmi_sim_client *client = bench.dial();

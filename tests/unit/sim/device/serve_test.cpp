@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench.h"
 
-TEST_CASE("serve: PERSIST brings a range of anybody's writes to the domain", "[unit]")
+TEST_CASE("serve: PERSIST makes writes of any client in a range durable", "[unit]")
 {
     Bench bench("adr");
     rpmi_sim_client *writer = bench.dial();
@@ -148,7 +148,7 @@ TEST_CASE("serve: no answer leaves when the power goes inside the service", "[un
         REQUIRE(bench.pool(4096 + i * 64, 1)[0] == (i < 2 ? '1' : 0));
 }
 
-TEST_CASE("serve: the world goes on while the server CPU works", "[unit]")
+TEST_CASE("serve: other events happen while the server CPU works", "[unit]")
 {
     Bench bench("adr");
     rpmi_sim_client *one = bench.dial();
@@ -195,7 +195,7 @@ TEST_CASE("serve: after a client is detached, none of its writes can land", "[un
     REQUIRE(halfway);
 }
 
-TEST_CASE("serve: a new dialling first ends the client that was", "[unit]")
+TEST_CASE("serve: a new connection first detaches the previous client", "[unit]")
 {
     Bench bench("adr");
     rpmi_sim_client *client = bench.dial();

@@ -8,7 +8,7 @@ extern "C" {
 namespace
 {
 
-// A bit of everything over a bad network; what it left behind.
+// All kinds of operations over a lossy network; returns the final state.
 uint64_t busy_world(uint64_t seed, uint64_t *contents)
 {
     Bench bench("adr", seed, [](rpmi_world_opts &opts) {

@@ -64,7 +64,7 @@ class Bench
         return rpmi_server_step(server);
     }
 
-    // Until nothing is left to happen: for what does not begin again by itself.
+    // Runs until no event is left, for loads that do not repeat.
     void settle()
     {
         while (step()) {
@@ -94,7 +94,7 @@ class Bench
 
     const rpmi_params params;
     rpmi_server_model *server = nullptr;
-    std::vector<rpmi_event> data; // lines that came back
+    std::vector<rpmi_event> data; // lines that were returned
 };
 
 inline rpm_cost cost_of(const rpm_load &load, const std::string &preset = "hints")

@@ -23,7 +23,7 @@ struct Buffer {
 
 } // namespace
 
-TEST_CASE("buffer: what is taken is found until it is given back", "[unit]")
+TEST_CASE("buffer: an entry that was taken is found until it is returned", "[unit]")
 {
     Buffer buffer(RPMI_BUFFER_MAX);
     std::set<uint32_t> there;

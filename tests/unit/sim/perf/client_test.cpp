@@ -13,7 +13,7 @@ uint64_t there(uint64_t bytes, uint64_t posts = 1)
            rpmi_rate_ps(bytes, HINTS.network_rate) + HINTS.nic_message + HINTS.nic_latency;
 }
 
-// And an answer, until a thread sees it.
+// An answer, until a thread polls it.
 uint64_t back(uint64_t bytes)
 {
     return rpmi_rate_ps(bytes, HINTS.network_rate) + HINTS.network_latency + HINTS.nic_latency +
@@ -122,7 +122,7 @@ TEST_CASE("client: a thread posts one request after another", "[unit]")
     CHECK(cost.duration_ps / cost.ops < 2 * HINTS.nic_post * 101 / 100);
 }
 
-TEST_CASE("client: a message that can go does not wait for one that cannot", "[unit]")
+TEST_CASE("client: a message that is ready does not wait for one that is not", "[unit]")
 {
     rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_MIX);
 
@@ -147,7 +147,7 @@ TEST_CASE("client: a message that can go does not wait for one that cannot", "[u
     CHECK(late == 0);
 }
 
-TEST_CASE("client: of a mix so many in a hundred are writes", "[unit]")
+TEST_CASE("client: a mix has the given percentage of writes", "[unit]")
 {
     for (uint32_t percent : { 0u, 30u, 100u }) {
         for (rpm_load_by by : { RPM_BY_NIC, RPM_BY_CORE }) {

@@ -20,7 +20,7 @@ TEST_CASE("clock: an event comes when it is due, and none is due in the past", "
     CHECK_FALSE(bench.step());
 }
 
-TEST_CASE("clock: what a part tells of is handled at once, and is no event of its own", "[unit]")
+TEST_CASE("clock: a notice of a part is handled at once, without an event", "[unit]")
 {
     rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_WRITE);
 

@@ -6,10 +6,10 @@ namespace
 
 const rpmi_params HINTS = params_of("hints");
 
-// What a thread spends on the answer of a phase of one operation.
+// The time that a thread spends on the answer of a phase of one operation.
 const uint64_t TAKEN = HINTS.nic_poll + HINTS.client_switch;
 
-// Of one operation at a time, as a load of its own.
+// Latency of one operation at a time, in a load of its own.
 uint64_t alone(rpm_load_by by, rpm_load_op op, uint64_t bytes, rpm_load_memory memory,
                rpm_load_persist persist = RPM_PERSIST_NONE)
 {
@@ -78,7 +78,7 @@ TEST_CASE("cluster model: a call that writes anything ends with a fence, once", 
     CHECK(cost_of({ write, write }).module_write_bytes == 2 * 64 * 2000);
 }
 
-TEST_CASE("cluster model: threads beside each other get more done until a NIC is full", "[unit]")
+TEST_CASE("cluster model: more threads have more throughput until a NIC is full", "[unit]")
 {
     rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
     Cluster cluster({ { read } });
@@ -126,7 +126,7 @@ TEST_CASE("cluster model: a write with its READ is two messages, chained or not"
     CHECK(cost_of({ write }).requests == 4000);
 }
 
-TEST_CASE("cluster model: with pauses less is done, in less time each", "[unit]")
+TEST_CASE("cluster model: pauses reduce throughput and latency", "[unit]")
 {
     rpm_script_op swap = in_dram(op_of(0, RPM_LOAD_CAS, 8));
     Cluster cluster({ { swap } });
@@ -159,7 +159,7 @@ TEST_CASE("cluster model: logs fill media lines, random rows do not", "[unit]")
     CHECK(logs.run().media_write_bytes < 20000 * 64 * 3 / 2);
 }
 
-TEST_CASE("cluster model: what is not padded is read before it is written", "[unit]")
+TEST_CASE("cluster model: partial lines are read before they are written", "[unit]")
 {
     rpm_script_op write = op_of(0, RPM_LOAD_WRITE, 16);
 
@@ -169,7 +169,7 @@ TEST_CASE("cluster model: what is not padded is read before it is written", "[un
     CHECK(cost_of({ write }).bytes == 2000 * 16);
 }
 
-TEST_CASE("cluster model: swaps and reads have units of their own in the NIC", "[unit]")
+TEST_CASE("cluster model: atomics and reads have separate units in the NIC", "[unit]")
 {
     rpm_script_op swap = in_dram(op_of(0, RPM_LOAD_CAS, 8));
     rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));

@@ -40,13 +40,13 @@ TEST_CASE("core: of sequential loads one in four waits for the media", "[unit]")
     CHECK(cost.module_read_bytes == cost.ops * 64);
 }
 
-TEST_CASE("core: loads without a fence overlap, so many and no more", "[unit]")
+TEST_CASE("core: loads without a fence overlap up to the maximum in flight", "[unit]")
 {
     rpm_load load = spread(RPM_LOAD_READ);
 
     load.fence_bytes = UINT64_MAX;
     load.memory = RPM_LOAD_DRAM;
-    // Long loads: the number under way decides. Short ones: the pace does.
+    // Long loads are bound by the number in flight, short ones by the issue rate.
     rpm_cost few = cost_of(load, "hints,reads_in_flight=3 lines,dram_latency=300 ns");
     CHECK(few.duration_ps / few.ops >= 100000);
     CHECK(few.duration_ps / few.ops < 101000);
@@ -78,7 +78,7 @@ TEST_CASE("core: a fenced stream is never closer to the next than measured", "[u
     CHECK(cost.p50_ps == params.clwb_latency);
 }
 
-TEST_CASE("core: without fences a core streams at its pace", "[unit]")
+TEST_CASE("core: without fences a core streams at its issue rate", "[unit]")
 {
     rpm_load load = spread(RPM_LOAD_WRITE);
     rpmi_params params = params_of("hints");
@@ -128,7 +128,7 @@ TEST_CASE("core: lines under way are no more than its fill buffers", "[unit]")
     }
 }
 
-TEST_CASE("core: no more than so many stream to one module at a time", "[unit]")
+TEST_CASE("core: at most writers_max cores stream to one module at a time", "[unit]")
 {
     for (uint32_t most : { 0u, 1u, 2u, 5u }) {
         rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_WRITE);
@@ -184,7 +184,7 @@ TEST_CASE("core: cached stores write nothing before the cache is full", "[unit]"
     CHECK(cost_of(load).module_write_bytes == 0);
     load.region_bytes = 1 << 30;
     rpm_cost cost = cost_of(load);
-    // For each line that enters one goes.
+    // For each line that enters the cache, one is evicted.
     CHECK(cost.module_write_bytes > cost.ops * 64 * 95 / 100);
     CHECK(cost.module_write_bytes < cost.ops * 64 * 105 / 100);
     CHECK(cost.module_read_bytes > cost.ops * 64 * 95 / 100);
@@ -217,7 +217,7 @@ TEST_CASE("core: a partly streamed line is read first, which does not delay the 
     CHECK(part.p50_ps == whole.p50_ps);
 }
 
-TEST_CASE("core: calls are all served, by cores that do one at a time", "[unit]")
+TEST_CASE("core: all calls are served, one at a time by each core", "[unit]")
 {
     for (uint32_t most : { 0u, 1u }) {
         rpm_load load = load_of(RPM_BY_CALL, RPM_LOAD_MIX);
@@ -248,7 +248,7 @@ TEST_CASE("core: calls are all served, by cores that do one at a time", "[unit]"
     }
 }
 
-TEST_CASE("core: more cores serve more calls, until something else is full", "[unit]")
+TEST_CASE("core: more cores serve more calls, until another resource is saturated", "[unit]")
 {
     rpm_load load = load_of(RPM_BY_CALL, RPM_LOAD_WRITE);
 

@@ -4,7 +4,7 @@
 namespace
 {
 
-// The root complex alone: nothing is posted but what a case pushes.
+// The root complex alone, with requests that the test pushes.
 class Root : public Bench
 {
   public:
@@ -81,7 +81,7 @@ TEST_CASE("inbound: past the caches a READ waits until the WRITE before it is ac
     CHECK(root.server->inbound_count == 0);
 }
 
-TEST_CASE("inbound: in the cache a READ waits for no module", "[unit]")
+TEST_CASE("inbound: a READ of a cached line waits for no module", "[unit]")
 {
     Root root(true, SLOW);
 
@@ -93,7 +93,7 @@ TEST_CASE("inbound: in the cache a READ waits for no module", "[unit]")
     CHECK(rpmi_llc_has(&root.server->llc, 0));
 }
 
-TEST_CASE("inbound: what the cache gives up must be accepted first", "[unit]")
+TEST_CASE("inbound: a module must accept an evicted line first", "[unit]")
 {
     Root root(true, SLOW);
     uint64_t sets = root.server->llc.sets;

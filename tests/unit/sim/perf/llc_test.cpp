@@ -32,7 +32,7 @@ struct Cache {
 
 } // namespace
 
-TEST_CASE("llc: with one victim the oldest line of a full set goes", "[unit]")
+TEST_CASE("llc: with one victim the oldest line of a full set is evicted", "[unit]")
 {
     Cache cache(4, 3, 1);
 
@@ -46,7 +46,7 @@ TEST_CASE("llc: with one victim the oldest line of a full set goes", "[unit]")
     CHECK_FALSE(cache.has(0));
 }
 
-TEST_CASE("llc: one of the oldest goes, by chance, and no younger one", "[unit]")
+TEST_CASE("llc: one of the oldest lines is evicted at random, and no younger one", "[unit]")
 {
     Cache cache(1, 8, 3);
     std::vector<uint64_t> lines; // oldest first
@@ -89,7 +89,7 @@ TEST_CASE("llc: there are never more victims than ways", "[unit]")
     CHECK(younger < 140);
 }
 
-TEST_CASE("llc: no memory is said so", "[unit]")
+TEST_CASE("llc: a failed allocation is an error", "[unit]")
 {
     rpmi_llc llc = {};
 

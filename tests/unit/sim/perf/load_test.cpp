@@ -94,7 +94,7 @@ const Refused REFUSED[] = {
 
 } // namespace
 
-TEST_CASE("load: what is left at zero has a default", "[unit]")
+TEST_CASE("load: fields that are zero have defaults", "[unit]")
 {
     rpm_load load = rpm_load_init();
     rpmi_params params = params_of("hints");
@@ -124,7 +124,7 @@ TEST_CASE("load: what is left at zero has a default", "[unit]")
     CHECK(load.bytes == 8);
 }
 
-TEST_CASE("load: what is out of range is refused, with the reason", "[unit]")
+TEST_CASE("load: values out of range are refused, with the reason", "[unit]")
 {
     rpm_model *model = nullptr;
 

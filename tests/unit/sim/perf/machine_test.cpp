@@ -81,7 +81,7 @@ TEST_CASE("machine: more requests under way than the NIC holds slow it down", "[
     CHECK(mops(many, 0) > 0.95 * mops(few, 0));
 }
 
-TEST_CASE("machine: a thread has no more under way than it may", "[unit]")
+TEST_CASE("machine: a thread has at most its maximum of requests in flight", "[unit]")
 {
     Cluster eight = reader(1, 8);
     Cluster many = reader(1, 64);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench.h"
 
-TEST_CASE("memory: chunks of the interleaving take turns over the modules", "[unit]")
+TEST_CASE("memory: chunks are interleaved over the modules", "[unit]")
 {
     Bench bench;
     uint64_t chunk = bench.params.interleave / RPMI_LINE_BYTES;
@@ -43,7 +43,7 @@ TEST_CASE("memory: from the other socket a line crosses the link, at its rate", 
     }
 }
 
-TEST_CASE("memory: a far load takes a hop longer", "[unit]")
+TEST_CASE("memory: a load from the other socket takes a hop longer", "[unit]")
 {
     rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_READ);
     rpmi_params params = params_of("hints");
@@ -55,7 +55,7 @@ TEST_CASE("memory: a far load takes a hop longer", "[unit]")
           near_ps + params.upi_latency / 2 * 2 + rpmi_rate_ps(64, params.upi_rate));
 }
 
-TEST_CASE("memory: a NIC's far writes follow each other closely", "[unit]")
+TEST_CASE("memory: a NIC's writes to the other socket are pipelined", "[unit]")
 {
     rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_WRITE);
 
@@ -63,13 +63,15 @@ TEST_CASE("memory: a NIC's far writes follow each other closely", "[unit]")
     load.threads = 64;
     load.ops = 1000;
     load.remote_socket = 1;
-    rpm_cost far = cost_of(load, "dram"); // no directory, fast media: the port is what is left
+    rpm_cost far = cost_of(load, "dram"); // no directory, fast media: the port is the bottleneck
     load.remote_socket = 0;
     rpm_cost near = cost_of(load, "dram");
     CHECK(far.duration_ps < near.duration_ps * 101 / 100);
 }
 
-TEST_CASE("memory: far writes cost the media their directory, near ones and DRAM do not", "[unit]")
+TEST_CASE("memory: writes to the other socket update a directory in the media, local ones and DRAM "
+          "do not",
+          "[unit]")
 {
     rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_WRITE);
 

@@ -12,7 +12,7 @@ std::string plain(const char *media_read = "40 ns", const char *media_fill = "10
            ",media_read=" + media_read + ",media_fill=" + media_fill + ",directory=" + directory;
 }
 
-// A read that someone waits for; the answer is left in bench.data.
+// A read that an operation waits for; the answer is in bench.data.
 void read(Bench &bench, uint64_t line)
 {
     bench.server->slot[0].lines = 1;
@@ -73,7 +73,7 @@ TEST_CASE("module: the order of lines of one media line does not matter", "[unit
     CHECK(bench.module()->count.media_reads == 0);
 }
 
-TEST_CASE("module: a line that the media took meanwhile is written again", "[unit]")
+TEST_CASE("module: a line that the media has taken already is written again", "[unit]")
 {
     Bench bench(reads(), plain());
     rpmi_event what;
@@ -88,7 +88,7 @@ TEST_CASE("module: a line that the media took meanwhile is written again", "[uni
     REQUIRE(bench.module()->busy);
     uint32_t line = bench.module()->dirty.entry[bench.module()->current_entry].line;
 
-    // On the bus since before the media began.
+    // It was on the bus before the media began.
     bench.write(line * 4 + 1);
     bench.module()->draining = true;
     rpmi_module_drained(bench.server, bench.module());
@@ -180,7 +180,7 @@ TEST_CASE("module: a line just written is read from the buffer", "[unit]")
     CHECK(bench.module()->count.media_reads == 1);
 }
 
-TEST_CASE("module: what was read before spares a write some time", "[unit]")
+TEST_CASE("module: a write to a media line that was read before is faster", "[unit]")
 {
     for (uint64_t fill_ns : { 10, 25 }) {
         Bench bench(reads(), plain("40 ns", (std::to_string(fill_ns) + " ns").c_str()));

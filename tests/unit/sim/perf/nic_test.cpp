@@ -17,7 +17,7 @@ rpm_load many(rpm_load_op op, uint64_t bytes = 64)
 
 } // namespace
 
-TEST_CASE("nic: atomics never have more units than there are", "[unit]")
+TEST_CASE("nic: atomics use at most all units", "[unit]")
 {
     Bench bench(many(RPM_LOAD_CAS));
 
@@ -138,7 +138,7 @@ TEST_CASE("nic: payloads cross PCIe in pieces that no boundary divides", "[unit]
     }
 }
 
-TEST_CASE("nic: what is not placed fills its buffer, and no more than that", "[unit]")
+TEST_CASE("nic: writes that are not placed fill its buffer, and no more", "[unit]")
 {
     rpm_load load = many(RPM_LOAD_WRITE, 1000);
     uint64_t most = 0;

@@ -36,7 +36,7 @@ int refused(const std::function<void(Asked &)> &edit, const char *says)
 
 } // namespace
 
-TEST_CASE("script: what is not said has a default", "[unit]")
+TEST_CASE("script: fields that are zero have defaults", "[unit]")
 {
     rpm_script_op op = op_of(0, RPM_LOAD_READ, 8);
     rpm_script script = { &op, 1, 1 };
@@ -114,7 +114,7 @@ TEST_CASE("script: a load is refused with the reason", "[unit]")
     CHECK(refused([](Asked &a) { a.ops.assign(64, op_of(0, RPM_LOAD_READ, 8)); }, "") == 0);
 }
 
-TEST_CASE("script: words that do not fit their operations are refused with the reason", "[unit]")
+TEST_CASE("script: words that do not match their operations are refused with the reason", "[unit]")
 {
     struct {
         const char *says;

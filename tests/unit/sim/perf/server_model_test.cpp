@@ -8,7 +8,7 @@
 namespace
 {
 
-// What a program of another compiler must give as well: whole numbers.
+// Results in whole numbers, which programs of all compilers must compute equally.
 struct Golden {
     const char *preset;
     rpm_load load;
@@ -26,7 +26,7 @@ rpm_load clients(rpm_load_by by, rpm_load_op op, uint64_t bytes)
     return load;
 }
 
-// 0: is it a load at all? Small enough to be over soon.
+// 0 if the load is valid. Small enough to end soon.
 rpm_load any_load(rpmi_rng *rng)
 {
     const uint64_t sizes[] = { 1, 7, 16, 64, 64, 100, 256, 1024, 3000 };
@@ -68,7 +68,7 @@ rpm_load any_load(rpmi_rng *rng)
     return load;
 }
 
-// Numbers of a preset pushed about: powers of two around what they are.
+// Multiplies numbers of a preset by powers of two.
 std::string any_preset(rpmi_rng *rng)
 {
     const char *presets[] = { "hints", "hints-1dimm", "adr", "eadr", "dram" };
@@ -146,7 +146,7 @@ TEST_CASE("server model: the same seed gives the same result, another one anothe
     }
 }
 
-TEST_CASE("server model: a short run of a busy NIC says what a long one says", "[unit]")
+TEST_CASE("server model: a short run of a busy NIC has the result of a long one", "[unit]")
 {
     rpm_load load = clients(RPM_BY_NIC, RPM_LOAD_WRITE, 64);
     const char *large = "hints,nic_buffer=2 MiB"; // takes 32768 operations to fill
@@ -245,7 +245,7 @@ TEST_CASE("server model: any load on any platform runs to its end", "[unit]")
     }
 }
 
-TEST_CASE("server model: the largest loads have room", "[unit]")
+TEST_CASE("server model: the largest loads fit", "[unit]")
 {
     struct Large {
         rpm_load_by by;

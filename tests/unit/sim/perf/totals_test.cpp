@@ -48,7 +48,7 @@ TEST_CASE("totals: percentiles are by nearest rank", "[unit]")
     }
 }
 
-TEST_CASE("totals: the warm-up counts for nothing but events", "[unit]")
+TEST_CASE("totals: the warm-up is excluded from all totals but events", "[unit]")
 {
     rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_WRITE);
 

@@ -3,7 +3,7 @@
 
 static const rpmi_params HINTS = params_of("hints");
 
-TEST_CASE("transaction: what is in one phase overlaps, and phases follow each other", "[unit]")
+TEST_CASE("transaction: operations of a phase overlap, and phases follow each other", "[unit]")
 {
     rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
     rpm_script_op later = read;
@@ -47,7 +47,8 @@ TEST_CASE("transaction: calls of a phase to one server are one message", "[unit]
     CHECK(cluster.run().requests == 3 * cluster.load.transactions);
 }
 
-TEST_CASE("transaction: a thread is no faster than its posts, polls and switches", "[unit]")
+TEST_CASE("transaction: a thread is no faster than its posts, polls and coroutine switches",
+          "[unit]")
 {
     rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));
     Cluster cluster({ { read, read } });

@@ -45,15 +45,16 @@ double mops(const rpm_cost &cost)
 
 } // namespace
 
-TEST_CASE("words: alone nothing fails", "[unit]")
+TEST_CASE("words: a single transaction never fails", "[unit]")
 {
     CHECK(threads_of({ { look(0), swap(1) } }, 1).run().failures == 0);
     CHECK(threads_of({ locked() }, 1).run().failures == 0);
     CHECK(threads_of({ locked(1), locked(2) }, 1, 2).run().failures == 0);
 }
 
-TEST_CASE("words: a swap fails if another came between, and each that succeeds is one change",
-          "[unit]")
+TEST_CASE(
+    "words: a swap fails if another changed the word before, and each successful one is a change",
+    "[unit]")
 {
     Cluster cluster = threads_of({ { look(0), swap(1) } }, 8);
     rpmi_params params = params_of("hints");
@@ -75,7 +76,7 @@ TEST_CASE("words: one transaction at a time holds a lock", "[unit]")
     rpm_cost apart = threads_of({ locked(1), locked(2), locked(3), locked(4) }, 16, 4).run();
 
     CHECK(many.failures > many.ops);
-    CHECK(mops(many) < 1.5 * mops(alone)); // from taken to given back is most of it
+    CHECK(mops(many) < 1.5 * mops(alone)); // most of the transaction is between lock and unlock
     CHECK(mops(apart) > 2 * mops(many));
 }
 
@@ -92,14 +93,14 @@ TEST_CASE("words: a failed attempt returns the words that it holds, unchanged", 
     rpmi_cluster_model *open = cluster.open(params);
     rpm_cost cost = rpm_cost_init();
 
-    REQUIRE(rpmi_cluster_run(open, &cost) == 0); // it ends: nothing is held for ever
+    REQUIRE(rpmi_cluster_run(open, &cost) == 0); // it ends: no lock is held for ever
     CHECK(cost.failures > 0);
     CHECK(open->word[1].changes <= open->finished + 8);
     CHECK(open->word[1].changes >= open->finished / 4);
     rpmi_cluster_close(&open);
 }
 
-TEST_CASE("words: a look fails at a lock, and at a change since the first look", "[unit]")
+TEST_CASE("words: a LOOK fails at a lock, and at a change since the first LOOK", "[unit]")
 {
     Ops reader = { look(0), in_dram(op_of(1, RPM_LOAD_READ, 8)), look(2) };
 
@@ -141,7 +142,7 @@ TEST_CASE("words: transactions that never end are reported, not waited for", "[u
     CHECK_THROWS_WITH(cluster.run(), Catch::Contains("no transaction has ended"));
 }
 
-TEST_CASE("words: a rest after a failure spares attempts", "[unit]")
+TEST_CASE("words: a backoff after a failure saves attempts", "[unit]")
 {
     Cluster hot = threads_of({ { look(0), swap(1) } }, 64);
     rpm_cost without = hot.run();

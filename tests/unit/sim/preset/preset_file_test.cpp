@@ -17,7 +17,7 @@ rpmi_preset_file file_of(const std::string &text)
     return { "x.preset", text.data(), text.size() };
 }
 
-// What is said about @text; "" when it is taken.
+// The error about @text; "" if it is accepted.
 std::string refusal(const std::string &text, rpmi_preset *preset)
 {
     rpmi_preset_file file = file_of(text);
@@ -165,7 +165,7 @@ TEST_CASE("preset_file: values are kept exactly, in base units", "[unit]")
     CHECK(std::string(preset->text[RPMI_AT_channel_line].value) == "");
 }
 
-TEST_CASE("preset_file: the last word on a value is the one that counts", "[unit]")
+TEST_CASE("preset_file: the last setting of a value is used", "[unit]")
 {
     auto preset = std::make_unique<rpmi_preset>();
     std::string text = "dimms = 6 dimms # file\nddio = on\n";
@@ -182,7 +182,7 @@ TEST_CASE("preset_file: the last word on a value is the one that counts", "[unit
     CHECK(rpmi_preset_file_override("dimms=0 dimms", preset.get()) == RPM_E_INVAL);
 }
 
-TEST_CASE("preset_file: what a caller gives is checked like a file", "[unit]")
+TEST_CASE("preset_file: settings of the caller are checked like those of a file", "[unit]")
 {
     auto preset = std::make_unique<rpmi_preset>();
     const Refused table[] = {
@@ -206,7 +206,7 @@ TEST_CASE("preset_file: what a caller gives is checked like a file", "[unit]")
     }
 }
 
-TEST_CASE("preset_file: what a file inherits from is its first setting", "[unit]")
+TEST_CASE("preset_file: inherits must be the first setting of a file", "[unit]")
 {
     char base[RPMI_PRESET_NAME_MAX];
     auto base_of = [&base](const std::string &text) {
@@ -227,7 +227,7 @@ TEST_CASE("preset_file: what a file inherits from is its first setting", "[unit]
     REQUIRE(base_of(std::string(65537, '\n')) == RPM_E_INVAL);
 }
 
-TEST_CASE("preset_file: a preset lacks nothing, and its values go together", "[unit]")
+TEST_CASE("preset_file: a preset must be complete and its values consistent", "[unit]")
 {
     auto preset = std::make_unique<rpmi_preset>(preset_of("hints"));
     auto said = [&preset] {

@@ -61,7 +61,7 @@ TEST_CASE("preset: the library's presets are found, others are not", "[unit]")
     REQUIRE(refusal(std::string(256, 'x')) == "preset: a name of 256 bytes, the maximum is 255");
 }
 
-TEST_CASE("preset: every number that the library brings has its unit and its source", "[unit]")
+TEST_CASE("preset: every number of the library's presets has its unit and its source", "[unit]")
 {
     for (uint32_t i = 0; i < rpmi_preset_embedded_count; i++) {
         rpmi_preset preset = preset_of(rpmi_preset_embedded[i].name);
@@ -79,7 +79,8 @@ TEST_CASE("preset: every number that the library brings has its unit and its sou
     }
 }
 
-TEST_CASE("preset: the order of events is the same on every platform, as it always was", "[unit]")
+TEST_CASE("preset: the order of events is the same on every platform and in every version",
+          "[unit]")
 {
     const rpmi_delays were = { 250, 600, 85, 60, 3000, 300,  2000,  4,    300,
                                200, 5,   62, 90, 10,   2000, 20000, 50000 };
@@ -92,7 +93,7 @@ TEST_CASE("preset: the order of events is the same on every platform, as it alwa
     }
 }
 
-TEST_CASE("preset: variants differ from the hints' server in what they name", "[unit]")
+TEST_CASE("preset: variants differ from preset hints in the values that they name", "[unit]")
 {
     rpmi_preset hints = preset_of("hints");
 
@@ -143,7 +144,7 @@ TEST_CASE("preset: values are replaced after commas or semicolons", "[unit]")
     REQUIRE(refusal("adr,domain=msync") == "preset adr: domain msync and medium file go together");
 }
 
-TEST_CASE("preset: a path is read, and what it inherits from is found from its folder", "[unit]")
+TEST_CASE("preset: a path is read, and inherits is resolved in its folder", "[unit]")
 {
     support::Dir dir;
     std::string mine =
@@ -206,7 +207,7 @@ TEST_CASE("preset: seven files may inherit from one another, not more", "[unit]"
     REQUIRE(refusal(dir / "7").find("from more than 7") != std::string::npos);
 }
 
-TEST_CASE("preset: every lack of memory is survived", "[unit]")
+TEST_CASE("preset: every failed allocation is an error", "[unit]")
 {
     support::Dir dir;
     std::string mine = write(dir, "mine.preset", "inherits = hints\n");
