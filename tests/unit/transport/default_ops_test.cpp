@@ -43,7 +43,7 @@ TEST_CASE("default_ops: a missing operation returns RPM_E_NOCAP", "[unit]")
     ops.close(&link);
 }
 
-TEST_CASE("default_ops: a provider without a clock lives in real time", "[unit]")
+TEST_CASE("default_ops: a provider without a clock uses real time", "[unit]")
 {
     rpmi_transport_ops ops = empty();
     rpmi_link link = {};

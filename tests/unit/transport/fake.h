@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fake.h: a link that does nothing but remember, with a clock of its own, to put wrappers on.
+// fake.h: a fake link that records its calls, with a clock of its own, for tests of wrappers.
 #ifndef TESTS_UNIT_TRANSPORT_FAKE_H
 #define TESTS_UNIT_TRANSPORT_FAKE_H
 
@@ -22,8 +22,8 @@ struct Fake {
     uint64_t now_ns = 1000;
     uint32_t outstanding = 0;
     uint32_t take_most = UINT32_MAX; // ops taken by one post
-    int post_result = 0;             // negative: what post says
-    int late = 0;                    // polls that bring nothing yet
+    int post_result = 0;             // negative: the result of post
+    int late = 0;                    // polls that return no completion yet
     int calls = 0;
     int reconnects = 0;
     int waits = 0;
@@ -164,7 +164,7 @@ inline Fake::Fake(uint32_t flags) : link{}
     link.facts.methods = 2;
 }
 
-// Wrappers on a fake, closed at the end of a test.
+// Wrappers on a fake link, closed at the end of a test.
 struct Wrapped {
     Fake fake;
     rpmi_link *link;
@@ -193,7 +193,7 @@ struct Wrapped {
     {
         return post({ op(id, flags) });
     }
-    // At most so many polls until something comes.
+    // Polls at most so many times until a completion comes.
     std::vector<rpmi_done> poll(uint32_t n = 16)
     {
         std::vector<rpmi_done> done(n);
@@ -216,7 +216,7 @@ struct Wrapped {
     int last = 0;
 };
 
-// What the library says while it lives.
+// Collects the diagnostics of the library.
 struct Diag {
     std::vector<std::string> lines;
 

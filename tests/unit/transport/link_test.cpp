@@ -40,7 +40,7 @@ TEST_CASE("link: an unknown scheme, wrapper or option is refused by name", "[uni
     CHECK(open_url("") == RPM_E_INVAL);
 }
 
-TEST_CASE("link: an option of a wrapper that is not put on is refused", "[unit]")
+TEST_CASE("link: an option of a wrapper that the URL does not name is refused", "[unit]")
 {
     CHECK(open_url("sim:seed=1,delay_ns=5") == RPM_E_INVAL);
     CHECK(open_url("sim:seed=1,wrap=trace,delay_ns=5") == RPM_E_INVAL);

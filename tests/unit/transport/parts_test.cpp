@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// Parts that a build leaves out are refused with the option that builds them; those that it has are
-// not refused so.
+// SPDX-License-Identifier: BSD-3-Clause URLs that need a part which this build lacks are refused,
+// and the error names the option that builds it; other errors do not name the option.
 #include "support/catch.h"
 
 extern "C" {
@@ -12,7 +11,7 @@ extern "C" {
 namespace
 {
 
-// Was @err the refusal of a part that @option would build?
+// Is @err the refusal of a part that @option would build?
 bool left_out(int err, const std::string &option)
 {
     return err == RPM_E_NOCAP &&

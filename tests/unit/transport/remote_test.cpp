@@ -9,7 +9,7 @@ extern "C" {
 #include <librpm/error.h>
 #include <string>
 
-TEST_CASE("remote: each refusal has its own sentence, any other status its name's", "[unit]")
+TEST_CASE("remote: each refusal has its own text, any other status that of its name", "[unit]")
 {
     CHECK(std::string(rpmi_remote_reason(RPM_E_FENCED)) == "a newer writer claimed the log");
     CHECK(std::string(rpmi_remote_reason(RPM_E_DENIED)) == "the server knows no such key or right");
@@ -18,7 +18,7 @@ TEST_CASE("remote: each refusal has its own sentence, any other status its name'
     CHECK(std::string(rpmi_remote_reason(RPM_E_LOST)) == rpm_strerror(RPM_E_LOST));
 }
 
-TEST_CASE("remote: facts are the same if all that plans rest on is", "[unit]")
+TEST_CASE("remote: facts are equal if all fields that plans depend on are", "[unit]")
 {
     rpm_facts before = rpm_facts_init();
     rpm_facts now = before;
@@ -35,7 +35,7 @@ TEST_CASE("remote: facts are the same if all that plans rest on is", "[unit]")
     CHECK(rpmi_remote_same_facts(&before, &now) == 0);
 }
 
-TEST_CASE("remote: impossible options are refused, and a secret is copied whole", "[unit]")
+TEST_CASE("remote: invalid options are refused, and a secret is copied completely", "[unit]")
 {
     std::string longest(RPMI_SECRET_BYTES - 1, 's');
     std::string too_long = longest + "s";
@@ -77,7 +77,7 @@ int dial(rpmi_link *, uint64_t)
 
 } // namespace
 
-TEST_CASE("remote: dialled again while no server answers, and for no other reason", "[unit]")
+TEST_CASE("remote: a client dials again while no server answers, and for no other reason", "[unit]")
 {
     rpmi_link link = {};
 

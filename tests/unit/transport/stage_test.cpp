@@ -16,7 +16,7 @@ alignas(64) unsigned char room[1 << 16];
 
 } // namespace
 
-TEST_CASE("stage: pieces are aligned, apart, and come back", "[unit]")
+TEST_CASE("stage: pieces are aligned, do not overlap, and can be returned", "[unit]")
 {
     rpmi_stage stage = {};
     rpmi_rng rng;

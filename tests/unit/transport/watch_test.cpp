@@ -54,7 +54,7 @@ TEST_CASE("watch: a descriptor is ready when it can be read, and for writing onl
     CHECK_FALSE(fds.readable());
     REQUIRE(write(fds.pair[1], &byte, 1) == 1);
     CHECK(fds.readable());
-    CHECK(fds.readable()); // until it was taken in
+    CHECK(fds.readable()); // until it was read
     REQUIRE(read(fds.pair[0], &byte, 1) == 1);
     CHECK_FALSE(fds.readable());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A server that goes away, or misbehaves, at every point of connect.
+// A server that exits or misbehaves, at every point of connect.
 #include "support/catch.h"
 #include "support/server.h"
 
@@ -27,7 +27,7 @@ extern "C" {
 namespace
 {
 
-// Listens, and does with its first connection what the case wants.
+// Listens, and runs the function of the test on its first connection.
 class FakeServer
 {
   public:
@@ -55,7 +55,7 @@ class FakeServer
         thread_.join();
         close(listen_);
     }
-    // With @use: what is done with the link before it is closed.
+    // @use: called with the link before it is closed.
     int connect(uint64_t timeout_us = 20000000, const std::function<void(rpmi_link *)> &use = {})
     {
         rpmi_link_opts opts = {};
@@ -103,7 +103,7 @@ void send_accept(int sock, const std::function<void(rpmi_accept *)> &change)
     (void)!write(sock, bytes, sizeof(bytes));
 }
 
-// A ring as a server would lend it, but for what the case changes.
+// A ring as a server would lend it, except for what the test changes.
 struct Lent {
     rpmi_liveness *liveness = nullptr;
     int fds[3] = { -1, -1, -1 }; // liveness page, ring, eventfd
@@ -170,7 +170,7 @@ TEST_CASE("dial: a server that closes at once, or after the hello", "[unit]")
     CHECK(std::string(rpm_last_error()) == "the server closed the connection");
 }
 
-TEST_CASE("dial: a server that says nothing costs the deadline and no more", "[unit]")
+TEST_CASE("dial: with a silent server, connect returns at its deadline", "[unit]")
 {
     FakeServer silent([](int sock) {
         char byte;
@@ -240,7 +240,7 @@ TEST_CASE("dial: a grant without its descriptors is refused", "[unit]")
     CHECK(odd.connect() == RPM_E_PROTO);
 }
 
-TEST_CASE("dial: memory that could be taken away again is not mapped", "[unit]")
+TEST_CASE("dial: memory that the server could shrink is not mapped", "[unit]")
 {
     int notify_fd = eventfd(0, EFD_CLOEXEC);
 

@@ -58,7 +58,7 @@ TEST_CASE("liveness: the server is alive from begin to end", "[unit]")
     CHECK((rpmi_liveness_word(page.seen) & FUTEX_OWNER_DIED) == 0);
 }
 
-TEST_CASE("liveness: the server is dead when the thread ends without a word", "[unit]")
+TEST_CASE("liveness: the server is dead when its thread ends without a message", "[unit]")
 {
     Page page;
     std::thread thread([&] { rpmi_liveness_begin(page.liveness); });
@@ -99,7 +99,7 @@ TEST_CASE("liveness: a client cannot write to the page", "[unit]")
     CHECK(ftruncate(page.fd, 0) != 0);
 }
 
-TEST_CASE("liveness: a page of another size is not one", "[unit]")
+TEST_CASE("liveness: a page of another size is refused", "[unit]")
 {
     const rpmi_liveness *liveness = nullptr;
     int fd = memfd_create("x", MFD_CLOEXEC);

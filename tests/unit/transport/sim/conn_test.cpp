@@ -27,7 +27,7 @@ TEST_CASE("sim conn: a URL opens a world of its own", "[unit]")
     }
 }
 
-TEST_CASE("sim conn: a URL that makes no sense is refused", "[unit]")
+TEST_CASE("sim conn: an invalid URL is refused", "[unit]")
 {
     for (const char *text :
          { "sim:nowhere", "sim:seed=x", "sim:preset=", "sim:preset=pmem", "sim:loss=2000000",
@@ -60,7 +60,7 @@ TEST_CASE("sim conn: values of the preset stand between semicolons, options betw
         "native_flush");
 }
 
-TEST_CASE("sim conn: connecting survives every lack of memory", "[unit]")
+TEST_CASE("sim conn: every failed allocation of connecting is an error", "[unit]")
 {
     rpmi_link *link = nullptr;
     uint64_t nth = 1;
@@ -110,7 +110,7 @@ TEST_CASE("sim conn: a dial during a power cut ends at its deadline", "[unit]")
     }
 }
 
-TEST_CASE("sim conn: a reconnect ends the client that was and keeps the world", "[unit]")
+TEST_CASE("sim conn: a reconnect detaches the previous client and keeps the world", "[unit]")
 {
     Context context;
     rpmi_link *link = context.connect();
@@ -150,5 +150,5 @@ TEST_CASE("sim conn: more clients than a world has room for are refused", "[unit
     context.links.pop_back();
     while (rpm_sim_step(context.sim) != 0)
         ;
-    context.connect(); // the place of one that left is used again
+    context.connect(); // the slot of a client that left is used again
 }

@@ -78,7 +78,7 @@ class Context
         return call;
     }
 
-    // A region's key; created if need be.
+    // A region's key; creates the region if it does not exist.
     static uint32_t region(rpmi_link *link, const char *name = "r", uint64_t bytes = 8192)
     {
         rpmi_call call = opening(name, RPM_KIND_REGION, bytes, RPMI_CALL_CREATE);

@@ -2,7 +2,7 @@
 #include "context.h"
 #include "support/death.h"
 
-TEST_CASE("sim open: options that no world can have are refused", "[unit]")
+TEST_CASE("sim open: invalid options are refused", "[unit]")
 {
     for (int field = 0; field < 6; field++) {
         rpm_sim_opts opts = rpm_sim_opts_init();
@@ -51,7 +51,7 @@ TEST_CASE("sim open: a preset may be a path, with values replaced", "[unit]")
     REQUIRE(std::string(rpm_last_error()).find("has domain none") != std::string::npos);
 }
 
-TEST_CASE("sim open: every lack of memory is survived", "[unit]")
+TEST_CASE("sim open: every failed allocation is an error", "[unit]")
 {
     rpm_sim_opts opts = rpm_sim_opts_init();
     rpm_sim *sim = nullptr;
@@ -102,7 +102,7 @@ TEST_CASE("sim open: time and events only grow, one step at a time", "[unit]")
     REQUIRE(rpm_sim_step(context.sim) == 0);
 }
 
-TEST_CASE("sim open: an armed cut is seen until the restart, also one that is not due", "[unit]")
+TEST_CASE("sim open: an armed cut is reported until the restart, even if it is not due", "[unit]")
 {
     Context context("adr", 1, 2);
     rpmi_link *link = context.connect(1);

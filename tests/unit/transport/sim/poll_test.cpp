@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "context.h"
 
-TEST_CASE("sim poll: an idle poll lets one event happen", "[unit]")
+TEST_CASE("sim poll: a poll without completions runs one event", "[unit]")
 {
     Context context;
     rpmi_link *link = context.connect();

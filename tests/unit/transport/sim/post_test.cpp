@@ -2,7 +2,7 @@
 #include "context.h"
 #include "support/death.h"
 
-TEST_CASE("sim post: what the NIC does not have is refused before anything is sent", "[unit]")
+TEST_CASE("sim post: operations that the NIC lacks are refused before anything is sent", "[unit]")
 {
     Context context;
     rpmi_link *link = context.connect();
@@ -35,7 +35,8 @@ TEST_CASE("sim post: a full queue takes what it has room for", "[unit]")
     REQUIRE(link->ops->post(link, ops.data(), 4) == 0);
     while (rpm_sim_step(context.sim) != 0)
         ;
-    REQUIRE(link->ops->post(link, ops.data(), 4) == 4); // unsignaled ones left by themselves
+    REQUIRE(link->ops->post(link, ops.data(), 4) ==
+            4); // unsignaled ones completed without a report
 }
 
 TEST_CASE("sim post: memory that was not staged is an assertion", "[unit]")

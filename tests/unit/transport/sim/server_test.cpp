@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "context.h"
 
-TEST_CASE("server: the service's objects survive a cut after any event of making one", "[unit]")
+TEST_CASE("server: the service's objects survive a cut after any event of creating one", "[unit]")
 {
     uint64_t cuts = 0;
     uint64_t there = 0;
@@ -40,7 +40,7 @@ TEST_CASE("server: the service's objects survive a cut after any event of making
     REQUIRE(there < cuts);
 }
 
-TEST_CASE("server: garbage in a control message is answered, not believed", "[unit]")
+TEST_CASE("server: an invalid control message is answered with an error", "[unit]")
 {
     Context context;
     rpmi_link *link = context.connect();

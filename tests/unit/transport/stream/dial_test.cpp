@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A server that is not there, goes away, or misbehaves, at every point of connect.
+// A server that does not exist, exits or misbehaves, at every point of connect.
 #include "fake.h"
 
 #include <dlfcn.h>
@@ -86,7 +86,7 @@ TEST_CASE("dial: a server that closes at once, or stops at every byte", "[unit]"
     }
 }
 
-TEST_CASE("dial: a server that says nothing is given up in time", "[unit]")
+TEST_CASE("dial: with a silent server, connect returns at its deadline", "[unit]")
 {
     for (int step = 0; step < 2; step++) {
         Server server([step](Session &session) {
@@ -135,7 +135,7 @@ TEST_CASE("dial: random bytes, another version or a refusal is an error", "[unit
     CHECK(std::string(rpm_last_error()) == "not on a Sunday");
 }
 
-TEST_CASE("dial: a server that does not know the secret is not believed", "[unit]")
+TEST_CASE("dial: a server that does not know the secret is refused", "[unit]")
 {
     Server impostor([](Session &session) { session.handshake(); });
     Server replay([](Session &session) {
@@ -155,7 +155,7 @@ TEST_CASE("dial: a server that does not know the secret is not believed", "[unit
     CHECK(replay.try_dial(60000000, "open sesame") == RPM_E_DENIED);
 }
 
-TEST_CASE("dial: an accept message that cannot be", "[unit]")
+TEST_CASE("dial: an impossible accept message is refused", "[unit]")
 {
     const std::function<void(rpmi_accept *)> changes[] = {
         [](rpmi_accept *accepted) { accepted->mode = RPMI_MODE_DIRECT; },

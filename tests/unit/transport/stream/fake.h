@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fake.h: a server of streams that does with its one client what the case wants.
+// fake.h: a stream server that runs the function of a test on its only client.
 #ifndef TESTS_UNIT_TRANSPORT_STREAM_FAKE_H
 #define TESTS_UNIT_TRANSPORT_STREAM_FAKE_H
 
@@ -152,7 +152,7 @@ class Server
         opts.secret = secret;
         return rpmi_link_open(url_.c_str(), &opts, link);
     }
-    // Whether it can be dialled, and nothing more.
+    // Connects, closes the link if there is one, and returns the result.
     int try_dial(uint64_t timeout_us = 60000000, const char *secret = nullptr)
     {
         rpmi_link *link = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names of streams, as they stand in URLs.
+// Names of stream servers in URLs.
 #include "support/catch.h"
 
 extern "C" {
@@ -20,7 +20,7 @@ int parse(const std::string &text, rpmi_stream_name *name)
     return rpmi_stream_name_get(&url, false, name);
 }
 
-// Where sockets lie, for as long as it lives.
+// Sets the runtime directory of sockets for its lifetime.
 class RuntimeDir
 {
   public:
@@ -64,7 +64,8 @@ TEST_CASE("name: a host, a port and a pool", "[unit]")
     CHECK(parse("tcp://example.org", &name) == RPM_E_INVAL);
 }
 
-TEST_CASE("name: a Unix socket lies beside that of shm: and is another", "[unit]")
+TEST_CASE("name: a Unix socket is in the same directory as that of shm:, with another name",
+          "[unit]")
 {
     RuntimeDir dir("/dir");
     rpmi_stream_name name;
@@ -84,7 +85,7 @@ TEST_CASE("name: a Unix socket lies beside that of shm: and is another", "[unit]
     CHECK(parse("unix:" + std::string(103, 'n'), &name) == RPM_E_INVAL); // its path is too long
 }
 
-TEST_CASE("name: options that cannot be are refused", "[unit]")
+TEST_CASE("name: invalid options are refused", "[unit]")
 {
     rpmi_stream_name name;
 

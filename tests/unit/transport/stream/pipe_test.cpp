@@ -42,7 +42,7 @@ uint64_t in_ms(uint64_t ms)
 
 } // namespace
 
-TEST_CASE("pipe: bytes go out gathered and come in as they are there", "[unit]")
+TEST_CASE("pipe: bytes are sent gathered and received as they arrive", "[unit]")
 {
     Pair pair;
     char one[] = "abc";
@@ -59,7 +59,7 @@ TEST_CASE("pipe: bytes go out gathered and come in as they are there", "[unit]")
     CHECK_FALSE(rpmi_pipe_pending(&pair.pipe));
 }
 
-TEST_CASE("pipe: a full socket takes nothing, and waiting for it ends in time", "[unit]")
+TEST_CASE("pipe: a full socket takes no bytes, and waiting for it ends at the deadline", "[unit]")
 {
     Pair pair;
     std::vector<char> bytes(1 << 16);
@@ -94,7 +94,7 @@ TEST_CASE("pipe: what was sent before the end is still received, then the end", 
     CHECK(rpmi_pipe_send_all(&pair.pipe, got, 1, in_ms(1000)) == RPM_E_LOST);
 }
 
-TEST_CASE("pipe: closing twice is closing once", "[unit]")
+TEST_CASE("pipe: closing twice is safe", "[unit]")
 {
     Pair pair;
 

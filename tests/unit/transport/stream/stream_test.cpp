@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// A server that answers what it should not, or not at all: the client loses its link, and nothing
-// else.
+// SPDX-License-Identifier: BSD-3-Clause A server that answers wrongly or not at all: the client
+// loses its link, and its buffers are unchanged.
 #include "fake.h"
 
 #include "support/catch.h"
@@ -48,7 +47,7 @@ struct Client {
     {
         link->ops->close(link);
     }
-    // Every completion until all came or the link is lost.
+    // Polls until all completions came or the link is lost.
     std::vector<rpmi_done> reap()
     {
         std::vector<rpmi_done> all;
@@ -77,7 +76,7 @@ struct Client {
 
 const uint32_t SENT = 3 * RPMI_REQUEST_BYTES + 64 + 16;
 
-// Let the client in, take its three requests, then answer.
+// Accepts the client, receives its three requests, then answers.
 std::function<void(Session &)> after_three(std::function<void(Session &)> answer)
 {
     return [answer](Session &session) {
@@ -100,7 +99,7 @@ void data(Session &session, uint64_t request, uint32_t len, unsigned char what)
 
 } // namespace
 
-TEST_CASE("stream: answers in pieces are answers", "[unit]")
+TEST_CASE("stream: answers may arrive in pieces", "[unit]")
 {
     Server server(after_three([](Session &session) {
         data(session, 1, 10, 1);
@@ -169,7 +168,7 @@ TEST_CASE("stream: an impossible answer loses the link and changes no buffer", "
     }
 }
 
-TEST_CASE("stream: a count that goes back loses the link", "[unit]")
+TEST_CASE("stream: a count that decreases loses the link", "[unit]")
 {
     Server server(after_three([](Session &session) {
         session.say(RPMI_ANSWER_DONE, 0, 1);
@@ -182,7 +181,7 @@ TEST_CASE("stream: a count that goes back loses the link", "[unit]")
     CHECK(done[2].status == RPM_E_LOST);
 }
 
-TEST_CASE("stream: a result that is cut short is no result", "[unit]")
+TEST_CASE("stream: a truncated result is not delivered", "[unit]")
 {
     Server server(after_three([](Session &session) {
         data(session, 1, 63, 1);
@@ -198,7 +197,7 @@ TEST_CASE("stream: a result that is cut short is no result", "[unit]")
     CHECK(done[2].status == RPM_E_LOST);
 }
 
-TEST_CASE("stream: a failure ends its request alone, or all that follow", "[unit]")
+TEST_CASE("stream: a failure ends its request only, or all later ones too", "[unit]")
 {
     Server mild(after_three([](Session &session) {
         session.say(RPMI_ANSWER_FAIL, static_cast<uint32_t>(RPM_E_FENCED), 0);
@@ -230,7 +229,7 @@ TEST_CASE("stream: a failure ends its request alone, or all that follow", "[unit
     CHECK(done[2].status == RPM_E_LOST);
 }
 
-TEST_CASE("stream: after a failure for good nothing more is waited for", "[unit]")
+TEST_CASE("stream: after a permanent failure the client waits for no more answers", "[unit]")
 {
     Server server(after_three([](Session &session) {
         session.say(RPMI_ANSWER_FAIL, static_cast<uint32_t>(RPM_E_IO), 0);
@@ -286,7 +285,7 @@ TEST_CASE("stream: a wait for a server that stopped ends at its deadline", "[uni
     }
 }
 
-TEST_CASE("stream: a server that hangs up in a call loses the link", "[unit]")
+TEST_CASE("stream: a server that disconnects during a call loses the link", "[unit]")
 {
     Server server([](Session &session) {
         char bytes[SENT + RPMI_REQUEST_BYTES + RPMI_CALL_BYTES];
@@ -327,7 +326,7 @@ TEST_CASE("stream: a server that stops in the middle of an answer loses the link
     rpmi_op op = {};
     int n;
 
-    // The first of the three is done, so the server listens no more: what is sent now fails.
+    // The server has answered the first of the three requests and will answer no more.
     while ((n = client.link->ops->poll(client.link, &first, 1)) == 0)
         rpmi_clock_sleep_ns(1000000);
     REQUIRE(n == 1);

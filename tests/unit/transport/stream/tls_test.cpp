@@ -56,7 +56,7 @@ bool contains(const std::string &text, const std::string &part)
 
 } // namespace
 
-TEST_CASE("tls: a server that the authority vouches for is believed", "[unit]")
+TEST_CASE("tls: a server with a certificate of the trusted authority is accepted", "[unit]")
 {
     Dir dir;
     Authority ca(dir / "");
@@ -101,7 +101,7 @@ TEST_CASE("tls: a certificate of another host or authority, or an expired one, i
     CHECK(contains(why, "expired"));
 }
 
-TEST_CASE("tls: by name as well as by address", "[unit]")
+TEST_CASE("tls: a certificate may name the host or its address", "[unit]")
 {
     Dir dir;
     Authority ca(dir / "");
@@ -178,7 +178,7 @@ TEST_CASE("tls: a key that others can read is refused, with the mode that is exp
         REQUIRE(rpmi_tls_server_ctx(cert.c_str(), key.c_str(), &ctx) == 0);
         rpmi_tls_ctx_free(&ctx);
     }
-    // What a group may read is root's.
+    // Only a file of root may be readable for its group.
     REQUIRE(chmod(key.c_str(), 0640) == 0);
     CHECK(rpmi_tls_server_ctx(cert.c_str(), key.c_str(), &ctx) ==
           (geteuid() == 0 ? 0 : RPM_E_INVAL));
@@ -193,7 +193,7 @@ TEST_CASE("tls: a key that others can read is refused, with the mode that is exp
     CHECK(contains(rpm_last_error(), "is not a regular file"));
 }
 
-TEST_CASE("tls: nothing older than 1.2 is spoken", "[unit]")
+TEST_CASE("tls: versions before 1.2 are refused", "[unit]")
 {
     Dir dir;
     Authority ca(dir / "");

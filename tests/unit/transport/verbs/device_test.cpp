@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is said about devices; what they do themselves is tried in tests/live/devices_test.
+// The texts about devices; tests/live/devices_test uses real ones.
 #include "support/catch.h"
 #include "support/dir.h"
 
@@ -16,7 +16,7 @@ extern "C" {
 namespace
 {
 
-// A tree like the kernel's, and what is said of it.
+// A fake sysfs tree, and the text about it.
 struct Kernel {
     support::Dir dir;
     std::string class_ = dir / "class";
@@ -63,7 +63,7 @@ struct Judged {
 
 } // namespace
 
-TEST_CASE("device: why there is none says what is missing, step by step", "[verbs]")
+TEST_CASE("device: without a device, the text says what is missing, step by step", "[verbs]")
 {
     Kernel kernel;
 
@@ -82,7 +82,7 @@ TEST_CASE("device: why there is none says what is missing, step by step", "[verb
     CHECK(has(kernel.why(), "ibverbs-providers"));
 }
 
-TEST_CASE("device: every no has a reason, and every yes has none", "[verbs]")
+TEST_CASE("device: every missing capability has a reason, and no other has one", "[verbs]")
 {
     rpmi_nic able = {};
 
@@ -144,7 +144,7 @@ TEST_CASE("device: a probe names a device or says why there is none", "[verbs]")
     CHECK(rpm_device_probe(0, nullptr, nullptr) == RPM_E_INVAL);
 }
 
-TEST_CASE("device: what can be asked has words", "[verbs]")
+TEST_CASE("device: every capability has a name", "[verbs]")
 {
     for (int ask = 0; ask < RPM_DEVICE_ASKS; ask++)
         CHECK(std::string(rpm_device_ask_name(static_cast<rpm_device_ask>(ask))) != "unknown");

@@ -36,7 +36,7 @@ TEST_CASE("probe: it maps a part, checks the whole size, and changes nothing", "
     rpmi_mr_probe_close(&probe);
 }
 
-TEST_CASE("probe: memory that cannot be registered is refused with the reason", "[verbs]")
+TEST_CASE("probe: memory that cannot be registered is refused, with the reason", "[verbs]")
 {
     support::Dir dir;
     rpmi_mr_probe probe;

@@ -56,7 +56,7 @@ TEST_CASE("count: on a link that completes on post the post is timed", "[unit]")
     CHECK(diag.lines[2].find(" max 20 ns") != std::string::npos);
 }
 
-TEST_CASE("count: a reconnect forgets what was outstanding", "[unit]")
+TEST_CASE("count: a reconnect forgets outstanding ops", "[unit]")
 {
     Diag diag(RPM_DIAG_NOTICE);
     {

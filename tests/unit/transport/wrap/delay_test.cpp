@@ -52,7 +52,8 @@ TEST_CASE("delay: a loss is reported after the delayed completions", "[unit]")
     CHECK(wrapped.last == 0);
 }
 
-TEST_CASE("delay: behind a loss no poll is in vain though the clock stands still", "[unit]")
+TEST_CASE("delay: after a loss held completions are returned though the clock stands still",
+          "[unit]")
 {
     Wrapped wrapped("wrap=delay,delay_ns=1000");
 
@@ -89,7 +90,7 @@ TEST_CASE("delay: calls and synchronous posts take longer too", "[unit]")
     CHECK(wrapped.link->ops->call(wrapped.link, &call, &reply, start + 500) == RPM_E_TIMEDOUT);
 }
 
-TEST_CASE("delay: a reconnect forgets what was held", "[unit]")
+TEST_CASE("delay: a reconnect drops held completions", "[unit]")
 {
     Wrapped wrapped("wrap=delay,delay_ns=1000");
 

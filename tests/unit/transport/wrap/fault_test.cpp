@@ -157,7 +157,7 @@ TEST_CASE("fault: repeat: an atomic is carried out once", "[unit]")
     CHECK(wrapped.fake.ids() == Ids{ 1 });
 }
 
-TEST_CASE("fault: a loss ends with a reconnect and does not come again", "[unit]")
+TEST_CASE("fault: a loss ends with a reconnect and is not repeated", "[unit]")
 {
     Wrapped wrapped("wrap=fault,fault_at=2,fault_dials=2");
 
@@ -169,7 +169,7 @@ TEST_CASE("fault: a loss ends with a reconnect and does not come again", "[unit]
     CHECK(wrapped.link->ops->reconnect(wrapped.link, 0) == 0);
     CHECK(wrapped.fake.reconnects == 1);
     CHECK(wrapped.link->lost == 0);
-    CHECK(wrapped.poll().empty()); // what was outstanding is forgotten
+    CHECK(wrapped.poll().empty()); // outstanding ops are forgotten
     CHECK(wrapped.last == 0);
     for (uint64_t id = 4; id < 20; id++) {
         CHECK(wrapped.post(id) == 1);
@@ -287,7 +287,7 @@ TEST_CASE("fault: when armed, a failure is an event", "[unit]")
     CHECK(lost.link->ops->arm(lost.link, &by_ns) == 1);
 }
 
-TEST_CASE("fault: armed, silence is silent", "[unit]")
+TEST_CASE("fault: when armed, a dropped completion gives no event", "[unit]")
 {
     Wrapped silent("wrap=fault,fault_at=1,fault_kind=timeout");
     uint64_t by_ns = UINT64_MAX;

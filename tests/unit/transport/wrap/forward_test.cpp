@@ -12,7 +12,7 @@ TEST_CASE("forward: the outer link has the facts of the inner link", "[unit]")
     CHECK(wrapped.link->lost == 0);
 }
 
-TEST_CASE("forward: the inner link's fast path past the wrapper is not offered", "[unit]")
+TEST_CASE("forward: the outer link does not have the inner link's fast path", "[unit]")
 {
     static const rpmi_fast_path fast = {};
     Wrapped wrapped("wrap=trace");
