@@ -86,7 +86,7 @@ TEST_CASE("dial: a server that closes at once, or stops at every byte", "[unit]"
     }
 }
 
-TEST_CASE("dial: with a silent server, connect returns at its deadline", "[unit]")
+TEST_CASE("dial: with a silent stream server, connect returns at its deadline", "[unit]")
 {
     for (int step = 0; step < 2; step++) {
         Server server([step](Session &session) {
