@@ -290,7 +290,7 @@ int rpmi_log_explain(const struct rpm_log *log, int err);
 /* 0 if the log may be read, as a fenced writer may; else the error that forbids it. */
 int rpmi_log_readable(const struct rpm_log *log);
 
-/* Read the head into log->head, or into another struct. RPM_E_CORRUPT. */
+/* head.c: read the head into log->head, or into another struct. RPM_E_CORRUPT. */
 int rpmi_log_head(struct rpm_log *log);
 int rpmi_log_head_now(struct rpm_log *log, struct rpmi_head *head);
 
