@@ -283,7 +283,8 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn);
 /* May a record of @len bytes be appended to this log? RPM_E_INVAL, RPM_E_TOOBIG, RPM_E_DENIED, or
  * log->dead. */
 int rpmi_log_check(const struct rpm_log *log, uint64_t len);
-/* Report why the log cannot be written: returns log->dead, with its error text. */
+
+/* usable.c: report why the log cannot be written: returns log->dead, with its error text. */
 int rpmi_log_refuse(const struct rpm_log *log);
 /* Returns @err. If @err ended writing, its error text says how a program continues. */
 int rpmi_log_explain(const struct rpm_log *log, int err);
