@@ -84,24 +84,6 @@ void rpmi_log_complete(struct rpmi_owner *owner, uint64_t seq, int status)
     rpmi_log_finish(log, seq < log->submitted ? seq : log->submitted, status);
 }
 
-void rpmi_log_end(struct rpm_log *log, int status)
-{
-    RPM_ASSERT(status != 0);
-    log->submitted += log->pending;
-    log->pending = 0;
-    log->ops_count = 0;
-    rpmi_group_clear_held(log);
-    rpmi_log_finish(log, log->submitted, status);
-    if (log->dead == 0)
-        log->dead = status;
-    RPM_ASSERT(log->completed == log->submitted && log->waiting == 0);
-}
-
-void rpmi_log_lost(struct rpmi_owner *owner, int status)
-{
-    rpmi_log_end(rpmi_log_of(owner), status);
-}
-
 bool rpmi_log_has_completion(struct rpmi_owner *owner)
 {
     struct rpm_log *log = rpmi_log_of(owner);
@@ -164,30 +146,4 @@ int rpm_log_poll(struct rpm_log *log, struct rpm_completion *done, uint32_t n)
                          INT32_MAX);
     rpmi_conn_pump_unless_gathers(log->conn);
     return (int)rpmi_log_take(log, done, n);
-}
-
-int rpmi_log_flush(struct rpm_log *log)
-{
-    uint64_t seq;
-    int err;
-
-    if (log->dead != 0)
-        return rpmi_log_refuse(log);
-    if (log->write_key == 0)
-        return 0;
-    seq = log->submitted + log->pending;
-    while ((err = rpmi_group_seal(log)) == RPM_E_BUSY) {
-        err = rpmi_conn_wait(log->conn, rpmi_conn_deadline(log->conn));
-        if (err != 0)
-            return err;
-    }
-    err = rpmi_log_wait(log, seq);
-    return log->dead != 0 ? log->dead : err;
-}
-
-int rpm_log_persist(struct rpm_log *log)
-{
-    rpmi_begin();
-    RPM_ASSERT(log != NULL);
-    return rpmi_log_explain(log, rpmi_log_flush(log));
 }

@@ -15,7 +15,8 @@
  * they are at least as many as that seal covers; while two are outstanding it never posts a third.
  * A wait seals them unless two are outstanding.
  *
- * The completion of a seal completes only the entries that were submitted before it was posted.
+ * The completion of a seal completes only the entries that were submitted before it was posted. An
+ * error that ends writing ends the pending records too.
  *
  * Tests: tests/unit/log/group_test.cpp, tests/crash/
  */
@@ -294,4 +295,22 @@ bool rpmi_log_release(struct rpmi_owner *owner, bool blocked)
     if (two_outstanding || !(blocked || should_seal(log)))
         return false;
     return rpmi_group_seal(log) == 0;
+}
+
+void rpmi_log_end(struct rpm_log *log, int status)
+{
+    RPM_ASSERT(status != 0);
+    log->submitted += log->pending;
+    log->pending = 0;
+    log->ops_count = 0;
+    rpmi_group_clear_held(log);
+    rpmi_log_finish(log, log->submitted, status);
+    if (log->dead == 0)
+        log->dead = status;
+    RPM_ASSERT(log->completed == log->submitted && log->waiting == 0);
+}
+
+void rpmi_log_lost(struct rpmi_owner *owner, int status)
+{
+    rpmi_log_end(rpmi_log_of(owner), status);
 }

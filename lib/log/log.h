@@ -243,6 +243,9 @@ void rpmi_group_clear_held(struct rpm_log *log);
 /* Remove the record added last, of which nothing was posted. */
 void rpmi_group_undo(struct rpm_log *log);
 bool rpmi_log_release(struct rpmi_owner *owner, bool blocked);
+/* Everything accepted so far ended with the error @status, pending records too. */
+void rpmi_log_end(struct rpm_log *log, int status);
+void rpmi_log_lost(struct rpmi_owner *owner, int status);
 
 /* fast_path.c: append and bring to the log's level over the link's fast path. True: done. False:
  * nothing was stored, and the caller takes the general path, which reports what is wrong. @lsns may
@@ -252,10 +255,7 @@ bool rpmi_log_fast_append(struct rpm_log *log, const struct rpm_slice *records, 
 
 /* complete.c */
 void rpmi_log_complete(struct rpmi_owner *owner, uint64_t seq, int status);
-void rpmi_log_lost(struct rpmi_owner *owner, int status);
 bool rpmi_log_has_completion(struct rpmi_owner *owner);
-/* Everything accepted so far ended with the error @status, pending records too. */
-void rpmi_log_end(struct rpm_log *log, int status);
 /* Entries before @seq ended with @status. */
 void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status);
 /* @n records of a blocking call that ended with @err were not sent. If @err leaves appends unknown,
@@ -268,12 +268,13 @@ void rpmi_log_mark_unknown(struct rpm_log *log, uint64_t from, uint64_t to);
 int rpmi_log_wait(struct rpm_log *log, uint64_t seq);
 /* Drop ended silent entries at the front, which frees their entries. */
 void rpmi_log_reap_silent(struct rpm_log *log);
-/* Wait until everything submitted is at the log's level. */
-int rpmi_log_flush(struct rpm_log *log);
 /* Hand out at most @n ready completions, oldest first. Returns their number. */
 uint32_t rpmi_log_take(struct rpm_log *log, struct rpm_completion *done, uint32_t n);
 /* Number of entries that are free now. */
 uint32_t rpmi_log_room(const struct rpm_log *log);
+
+/* wait.c: wait until everything submitted is at the log's level. */
+int rpmi_log_flush(struct rpm_log *log);
 
 /* trim.c: ask the server to trim to @lsn, and learn where the log durably begins. */
 int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn);

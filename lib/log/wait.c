@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wait.c: wait until enough appends have completed, or a time limit ends.
+ * wait.c: wait for appends: rpm_log_wait() until enough of them have completed or a time limit
+ * ends, rpm_log_persist() until all of them are at the log's level.
  *
- * Two time limits end the wait. The caller's timeout ends only the call. The connection's
+ * Two time limits end rpm_log_wait(). The caller's timeout ends only the call. The connection's
  * timeout_us closes the connection, as in an event loop: operations were outstanding for that long
  * and none completed.
  *
@@ -70,4 +71,30 @@ int rpm_log_wait(struct rpm_log *log, struct rpm_completion *done, uint32_t n, u
     if (count == 0 && min > 0 && log->dead != 0)
         return rpmi_log_refuse(log);
     return (int)count;
+}
+
+int rpmi_log_flush(struct rpm_log *log)
+{
+    uint64_t seq;
+    int err;
+
+    if (log->dead != 0)
+        return rpmi_log_refuse(log);
+    if (log->write_key == 0)
+        return 0;
+    seq = log->submitted + log->pending;
+    while ((err = rpmi_group_seal(log)) == RPM_E_BUSY) {
+        err = rpmi_conn_wait(log->conn, rpmi_conn_deadline(log->conn));
+        if (err != 0)
+            return err;
+    }
+    err = rpmi_log_wait(log, seq);
+    return log->dead != 0 ? log->dead : err;
+}
+
+int rpm_log_persist(struct rpm_log *log)
+{
+    rpmi_begin();
+    RPM_ASSERT(log != NULL);
+    return rpmi_log_explain(log, rpmi_log_flush(log));
 }
