@@ -161,13 +161,14 @@ int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns);
  * does. */
 int rpmi_conn_wait_until(struct rpm_conn *conn, uint64_t until_ns);
 
+/* When to close the connection unless an op completes before; UINT64_MAX: none is outstanding. */
+uint64_t rpmi_conn_silent_until(struct rpm_conn *conn, uint64_t now);
+
 /* Close the connection: the link is lost with RPM_E_TIMEDOUT, and every owner's lost() is called.
  * Returns RPM_E_TIMEDOUT. */
 int rpmi_conn_time_out(struct rpm_conn *conn);
 
-/* events.c: when to close the connection unless an op completes before; UINT64_MAX: none is
- * outstanding. */
-uint64_t rpmi_events_deadline(struct rpm_conn *conn, uint64_t now);
+/* events.c */
 void rpmi_events_init(struct rpmi_events *events);
 void rpmi_events_close(struct rpmi_events *events);
 

@@ -97,20 +97,6 @@ static int reap_and_check(struct rpm_conn *conn)
     return conn->ended != before || has_completion(conn) ? 1 : err;
 }
 
-/* The time without completions counts from the first check that found an op outstanding, or from
- * the last completion. */
-uint64_t rpmi_events_deadline(struct rpm_conn *conn, uint64_t now)
-{
-    struct rpmi_events *events = &conn->events;
-
-    if (conn->due_count == 0)
-        events->since_ns = 0;
-    else if (events->since_ns == 0 || events->ended != conn->ended)
-        events->since_ns = now;
-    events->ended = conn->ended;
-    return events->since_ns == 0 ? NEVER : events->since_ns + conn->timeout_ns;
-}
-
 /* A timer that expires before @by_ns is kept: the next arm after that sets it again. Setting it at
  * every arm would cost a busy connection a system call each. */
 static void set_timer(struct rpmi_events *events, uint64_t by_ns, uint64_t now)
@@ -152,7 +138,7 @@ int rpm_conn_arm(struct rpm_conn *conn)
         return ready != 0 ? ready : 1;
     }
     now = conn->link->ops->now_ns(conn->link);
-    until = rpmi_events_deadline(conn, now);
+    until = rpmi_conn_silent_until(conn, now);
     if (now >= until) {
         ready = rpmi_conn_time_out(conn);
         return has_completion(conn) ? 1 : ready;

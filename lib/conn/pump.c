@@ -223,6 +223,20 @@ int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns)
     return await(conn, deadline_ns);
 }
 
+/* The time without completions counts from the first check that found an op outstanding, or from
+ * the last completion. */
+uint64_t rpmi_conn_silent_until(struct rpm_conn *conn, uint64_t now)
+{
+    struct rpmi_events *events = &conn->events;
+
+    if (conn->due_count == 0)
+        events->since_ns = 0;
+    else if (events->since_ns == 0 || events->ended != conn->ended)
+        events->since_ns = now;
+    events->ended = conn->ended;
+    return events->since_ns == 0 ? UINT64_MAX : events->since_ns + conn->timeout_ns;
+}
+
 int rpmi_conn_wait_until(struct rpm_conn *conn, uint64_t until_ns)
 {
     uint64_t now = conn->link->ops->now_ns(conn->link);
@@ -230,7 +244,7 @@ int rpmi_conn_wait_until(struct rpm_conn *conn, uint64_t until_ns)
 
     if (RPMI_UNLIKELY(conn->holding != 0) && conn->link->lost == 0)
         (void)release_held(conn, true);
-    silent_ns = rpmi_events_deadline(conn, now);
+    silent_ns = rpmi_conn_silent_until(conn, now);
     if (conn->link->lost != 0)
         return reap(conn);
     if (silent_ns == UINT64_MAX)
