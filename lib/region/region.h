@@ -73,12 +73,13 @@ int rpmi_region_check(const struct rpm_region *region, uint64_t offset, uint64_t
  * writable. */
 int rpmi_region_check_patches(const struct rpm_region *region, const struct rpm_patch *patches,
                               uint32_t n);
-/* Bytes to write for a piece of @len at @offset: whole lines where its writer owns them (H6, H7).
- */
-uint64_t rpmi_region_padded(const struct rpm_region *region, uint64_t offset, uint64_t len);
 /* The error to report for an op of the region that ended with @status. If it means that the guard
  * log's claim has ended, the region is marked as fenced. */
 int rpmi_region_result(struct rpm_region *region, int status);
+
+/* ops.c: bytes to write for a piece of @len at @offset: whole lines where its writer owns them (H6,
+ * H7). */
+uint64_t rpmi_region_padded(const struct rpm_region *region, uint64_t offset, uint64_t len);
 /* Add to the post that is being built: a write; and the seal of all writes since the last seal. */
 void rpmi_region_add_write(struct rpm_region *region, uint64_t offset, const void *data,
                            uint64_t len);
