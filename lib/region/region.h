@@ -147,8 +147,16 @@ static inline bool rpmi_region_fast_cas(struct rpm_region *region, uint64_t offs
 bool rpmi_region_fast_writev(struct rpm_region *region, const struct rpm_patch *patches,
                              uint32_t n);
 
-/* steps.c: decode the answer to a list, at task->staged, and copy the results to the user's memory.
- * 0, or RPM_E_PROTO. */
+static inline bool rpmi_step_is_atomic(const struct rpm_step *step)
+{
+    return step->kind == RPM_STEP_CAS || step->kind == RPM_STEP_FAA;
+}
+
+/* results.c: decode the @answer to a list and copy the results to the user's memory: of the @done
+ * steps that were carried out, and of the step that ended the list. 0, or RPM_E_PROTO. */
+int rpmi_steps_copy(const struct rpm_step *steps, uint32_t n, const unsigned char *answer,
+                    uint32_t *done);
+/* The same for an asynchronous list, whose answer is at task->staged. */
 int rpmi_steps_copy_results(struct rpmi_task *task);
 
 void rpmi_region_complete(struct rpmi_owner *owner, uint64_t seq, int status);

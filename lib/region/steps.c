@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * steps.c: lists of steps: check a list, encode it in a message, and decode the answer.
+ * steps.c: lists of steps: check a list, encode it in a message, and send it.
  *
- * Invariants
- *   a list that the server must refuse is not sent
- *   an answer is checked before anything is copied to the user's memory
+ * Invariant: a list that the server must refuse is not sent.
  *
  * Tests: tests/unit/region/steps_test.cpp, tests/conform/steps_test.cpp
  */
@@ -34,11 +32,6 @@ struct size {
     bool durable; /* a step of the list promises durability */
 };
 
-static bool is_atomic(const struct rpm_step *step)
-{
-    return step->kind == RPM_STEP_CAS || step->kind == RPM_STEP_FAA;
-}
-
 /* The step as it is encoded. */
 static struct rpmi_step step_of(const struct rpm_step *step)
 {
@@ -46,7 +39,7 @@ static struct rpmi_step step_of(const struct rpm_step *step)
     struct rpmi_step made = {
         .kind = (uint8_t)step->kind,
         .flags = (uint8_t)step->flags,
-        .len = is_atomic(step) ? WORD_BYTES : (uint16_t)step->len,
+        .len = rpmi_step_is_atomic(step) ? WORD_BYTES : (uint16_t)step->len,
         .key = step->region->key,
         .offset = step->offset,
         .expect = step->expect,
@@ -93,14 +86,14 @@ static int check_step(const struct rpm_region *region, const struct rpm_step *st
             RPM_E_INVAL,
             "a step on a region of another connection; open all regions of a list on one");
     err = step->kind == RPM_STEP_READ ? rpmi_region_readable(at) : rpmi_region_writable(at);
-    if (err == 0 && !is_atomic(step))
+    if (err == 0 && !rpmi_step_is_atomic(step))
         err = rpmi_region_bounds(at, step->offset, step->len);
     if (err != 0 || step->kind == RPM_STEP_READ)
         return err;
     if (at->claim.log != NULL && at->claim.log != region->claim.log)
         return rpmi_fail(RPM_E_INVAL, "a step that changes a region guarded by another log's "
                                       "claim; use one list for each claim");
-    return is_atomic(step) ? rpmi_region_check_word(at, step->offset) : 0;
+    return rpmi_step_is_atomic(step) ? rpmi_region_check_word(at, step->offset) : 0;
 }
 
 static int check(const struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
@@ -121,7 +114,7 @@ static int check(const struct rpm_region *region, const struct rpm_step *steps, 
 
         if (err != 0)
             return err;
-        if (!is_atomic(&steps[i]) && steps[i].len > RPMI_STEPS_BYTES)
+        if (!rpmi_step_is_atomic(&steps[i]) && steps[i].len > RPMI_STEPS_BYTES)
             return rpmi_fail(RPM_E_TOOBIG, "a step of %" PRIu64 " bytes, maximum %u; split it",
                              steps[i].len, RPMI_STEPS_BYTES);
         step = step_of(&steps[i]);
@@ -163,47 +156,6 @@ static struct rpmi_op make_op(const struct rpm_step *steps, uint32_t n, const st
         .body_bytes = bytes,
         .into = answer_of(staged, size),
     };
-}
-
-/* Copy the results to the user: of every step carried out, and of the step that ended the list. */
-static int copy_results(const struct rpm_step *steps, uint32_t n, const unsigned char *answer,
-                        uint32_t *done)
-{
-    const unsigned char *from = answer + RPMI_STEPS_ANSWER_HEAD;
-    uint32_t found;
-    int err = rpmi_steps_answer_get(answer, n, &found);
-
-    RPM_ASSERT(n > 0 && n <= RPM_STEPS_MAX);
-    if (err != 0)
-        return err;
-    if (found < n && (steps[found].flags & RPM_STEP_MUST) == 0)
-        return rpmi_fail(
-            RPM_E_PROTO,
-            "the server ended a list of %u steps after %u, at a step without RPM_STEP_MUST", n,
-            found);
-    for (uint32_t i = 0; i < n && i <= found; i++) {
-        uint64_t bytes = is_atomic(&steps[i]) ? WORD_BYTES : steps[i].len;
-
-        if (steps[i].kind == RPM_STEP_WRITE)
-            continue;
-        if (steps[i].into != NULL)
-            memcpy(steps[i].into, from, bytes);
-        from += rpmi_align_up(bytes, WORD_BYTES);
-    }
-    *done = found;
-    return 0;
-}
-
-int rpmi_steps_copy_results(struct rpmi_task *task)
-{
-    uint32_t done = 0;
-    int err;
-
-    RPM_ASSERT(task->kind == RPMI_OP_STEPS && task->staged != NULL);
-    err = copy_results(task->steps, task->steps_n, task->staged, &done);
-
-    task->offset = done;
-    return err;
 }
 
 int rpm_steps_async(struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
@@ -251,7 +203,7 @@ int rpm_steps_run(struct rpm_region *region, const struct rpm_step *steps, uint3
     op = make_op(steps, n, &size, region->conn->bounce);
     err = rpmi_conn_exec(region->conn, &op, 1);
     if (err == 0)
-        err = copy_results(steps, n, op.into, done);
+        err = rpmi_steps_copy(steps, n, op.into, done);
     if (size.reads)
         return err == RPM_E_FENCED ? RPM_E_LOST : err;
     return rpmi_region_result(region, err);
