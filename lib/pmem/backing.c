@@ -20,7 +20,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "pmem/mounts.h"
-#include "pmem/probe.h"
+#include "pmem/sysfs.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -77,7 +77,7 @@ static void push_number(struct mount_walk *walk, const char *path)
     unsigned second;
     char line[32];
 
-    if (rpmi_probe_line(path, line, sizeof(line)) > 0 &&
+    if (rpmi_sysfs_line(path, line, sizeof(line)) > 0 &&
         sscanf(line, "%u:%u", &first, &second) == 2)
         push(walk, makedev(first, second));
     else
@@ -215,7 +215,7 @@ static void examine_loop(struct mount_walk *walk, const char *dir, const char *n
     if (device >= 0)
         (void)close(device);
     if (snprintf(path, sizeof(path), "%s/loop/backing_file", dir) < (int)sizeof(path) &&
-        rpmi_probe_line(path, target, sizeof(target)) > 0)
+        rpmi_sysfs_line(path, target, sizeof(target)) > 0)
         file = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (known && file >= 0 && fstat(file, &st) == 0 && st.st_ino == info.lo_inode &&
         kernel_number(st.st_dev) == info.lo_device)

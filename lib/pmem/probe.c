@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/opts.h"
 #include "pmem/cpu_copy.h"
+#include "pmem/sysfs.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -26,22 +27,6 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-
-int rpmi_probe_line(const char *path, char *line, size_t bytes)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got;
-
-    if (fd < 0)
-        return -1;
-    got = read(fd, line, bytes - 1);
-    (void)close(fd);
-    if (got < 0)
-        return -1;
-    line[got] = '\0';
-    line[strcspn(line, "\n")] = '\0';
-    return (int)strlen(line);
-}
 
 static bool is_dax_device(const struct stat *st)
 {
@@ -135,7 +120,7 @@ enum rpm_domain rpmi_probe_bus_domain(void)
         if (strncmp(entry->d_name, "region", 6) != 0)
             continue;
         (void)snprintf(path, sizeof(path), "%s/%s/persistence_domain", bus, entry->d_name);
-        if (rpmi_probe_line(path, line, sizeof(line)) < 0)
+        if (rpmi_sysfs_line(path, line, sizeof(line)) < 0)
             continue;
         if (strcmp(line, "memory_controller") == 0)
             worst = RPM_DOMAIN_ADR;
@@ -175,7 +160,7 @@ int rpmi_probe_port_node(void)
     if (!first_rdma_device(device, sizeof(device)))
         return -1;
     (void)snprintf(path, sizeof(path), "%s/numa_node", device);
-    if (rpmi_probe_line(path, line, sizeof(line)) <= 0)
+    if (rpmi_sysfs_line(path, line, sizeof(line)) <= 0)
         return -1;
     return (int)strtol(line, NULL, 10);
 }

@@ -32,7 +32,4 @@ int rpmi_probe_port_node(void);
 /* DDIO state of the root ports above RDMA devices, from PCI configuration space. */
 enum rpm_answer rpmi_probe_ddio(void);
 
-/* One line of a small text file, such as those in sysfs. Length, or -1. */
-int rpmi_probe_line(const char *path, char *line, size_t bytes);
-
 #endif

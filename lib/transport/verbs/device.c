@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/opts.h"
-#include "pmem/probe.h"
+#include "pmem/sysfs.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -238,7 +238,7 @@ static void add_place(struct rpm_device *device)
     ssize_t len;
 
     (void)snprintf(path, sizeof(path), CLASS "/%s/device/numa_node", device->name);
-    if (rpmi_probe_line(path, line, sizeof(line)) > 0)
+    if (rpmi_sysfs_line(path, line, sizeof(line)) > 0)
         device->node = (int32_t)strtol(line, NULL, 10);
     (void)snprintf(path, sizeof(path), CLASS "/%s/device/driver", device->name);
     len = readlink(path, target, sizeof(target) - 1);

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "pmem/probe.h"
+#include "pmem/sysfs.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -71,7 +72,7 @@ static uint64_t device_number(const struct stat *st, const char *what)
 
     (void)snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/%s", major(st->st_rdev),
                    minor(st->st_rdev), what);
-    return rpmi_probe_line(path, line, sizeof(line)) > 0 ? strtoull(line, NULL, 0) : 0;
+    return rpmi_sysfs_line(path, line, sizeof(line)) > 0 ? strtoull(line, NULL, 0) : 0;
 }
 
 /* Find the length of the memory, and the unit in which it can be mapped. */
