@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cpu_copy.c: choose the instructions, and write the parts of lines at the edges of a copy.
+ * cpu_copy.c: copies by plain stores, and the parts of lines at the edges of any copy.
  *
  * A part of a line is stored plainly and flushed: a non-temporal store of less than a line costs a
  * read-modify-write in the memory controller, and a flush of one line is cheaper than that.
  *
- * Invariants
- *   no byte outside [dst, dst + len) is written
- *   after nt_write and a fence every byte of the range is past the CPU caches
+ * Invariant: no byte outside [dst, dst + len) is written.
  *
  * Tests: tests/unit/pmem/cpu_copy_test.cpp
  */
@@ -17,8 +15,6 @@
 #include "base/bytes.h"
 #include "base/limits.h"
 #include "pmem/cpu_lines.h"
-
-struct rpmi_cpu rpmi_cpu;
 
 /* The next @n bytes of head, body and zeros; advances the source. */
 static void gather_take(struct rpmi_gather *from, unsigned char *to, size_t n)
@@ -97,8 +93,8 @@ void rpmi_plain_write(void *dst, const void *head, size_t head_bytes, const void
     gather_take(&from, dst, len);
 }
 
-static void flushed_write(void *dst, const void *head, size_t head_bytes, const void *body,
-                          size_t body_bytes, size_t len)
+void rpmi_flushed_write(void *dst, const void *head, size_t head_bytes, const void *body,
+                        size_t body_bytes, size_t len)
 {
     struct rpmi_gather from = { head, head_bytes, body, body_bytes };
 
@@ -116,45 +112,3 @@ void rpmi_back_frame(void *dst, const uint64_t head[3], const void *body, size_t
 {
     rpmi_cpu.back_write(dst, head, 3 * sizeof(head[0]), body, body_bytes, len);
 }
-
-static void written_frame(void *dst, const uint64_t head[3], const void *body, size_t body_bytes,
-                          size_t len)
-{
-    rpmi_cpu.nt_write(dst, head, 3 * sizeof(head[0]), body, body_bytes, len);
-}
-
-/* For memory that needs no flush: a pool that needs one is refused on this CPU. */
-static void flush_nothing(const void *ptr, size_t len)
-{
-    (void)ptr;
-    (void)len;
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-
-enum rpmi_cpu_copy rpmi_cpu_choose(enum rpmi_cpu_copy best)
-{
-    rpmi_cpu = (struct rpmi_cpu){
-        .nt_write = flushed_write,
-        .back_write = flushed_write,
-        .nt_frame = written_frame,
-        .lone_frame = written_frame,
-        .flush = flush_nothing,
-        .copy = RPMI_COPY_PLAIN,
-        .copy_name = "memcpy",
-        .flush_name = "none",
-    };
-    rpmi_cpu_choose_native(best);
-    return rpmi_cpu.copy;
-}
-
-__attribute__((constructor)) static void choose_at_load(void)
-{
-    (void)rpmi_cpu_choose(RPMI_COPY_KINDS);
-}
-
-#if !defined(__x86_64__) && !defined(__aarch64__)
-void rpmi_cpu_choose_native(enum rpmi_cpu_copy best)
-{
-    (void)best;
-}
-#endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cpu_lines.h: the interface between the general copy (cpu_copy.c) and the loops that store whole
- * lines with the instructions of one CPU architecture (cpu_x86.c, cpu_arm64.c).
+ * cpu_lines.h: the interface between the choice of instructions (cpu_choose.c), the general copy
+ * (cpu_copy.c), and the loops that store whole lines with the instructions of one CPU architecture
+ * (cpu_x86.c, cpu_arm64.c).
  */
 #ifndef RPMI_CPU_LINES_H
 #define RPMI_CPU_LINES_H
@@ -25,6 +26,9 @@ void rpmi_edges_write(void *dst, const struct rpmi_gather *source, size_t len,
 
 /* All of it by plain stores and a flush. */
 void rpmi_store_write(void *dst, const struct rpmi_gather *source, size_t len);
+
+/* The same for one head and body: rpmi_cpu.nt_write of a CPU without non-temporal stores. */
+rpmi_write_fn rpmi_flushed_write;
 
 /* Set rpmi_cpu to the best instructions that this CPU and the operating system have, but none above
  * @best. */
