@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request.c: requests on the pool and on DRAM words, carried out by the server CPU.
+ * request.c: requests for one access to the pool or to a DRAM word, carried out by the server CPU.
  *
  * Invariant: the service checks every access, under the server's lock, when the access is made.
  *
@@ -201,8 +201,8 @@ static int do_atomic(struct rpm_server *server, uint32_t client, const struct rp
     return 0;
 }
 
-int rpmi_request_do(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
-                    const struct rpmi_part *part, struct rpmi_batch *batch)
+int rpmi_request_access(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
+                        const struct rpmi_part *part, struct rpmi_batch *batch)
 {
     switch (op->kind) {
     case RPMI_OP_WRITE:
@@ -215,8 +215,6 @@ int rpmi_request_do(struct rpm_server *server, uint32_t client, const struct rpm
     case RPMI_OP_CAS:
     case RPMI_OP_FAA:
         return do_atomic(server, client, op);
-    case RPMI_OP_STEPS:
-        return rpmi_request_steps(server, client, op, batch);
     default:
         return RPM_E_NOCAP;
     }

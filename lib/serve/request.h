@@ -46,11 +46,11 @@ struct rpmi_part {
 /*
  * Carry out @part of @op for @client. The caller holds the server's lock and has checked that head,
  * body and into have room for what @op says. The first part contains the whole head. WRITE, COPY,
- * READ and PERSIST can be carried out in parts, CAS, FAA and STEPS cannot. 0, or RPM_E_FENCED,
- * RPM_E_DENIED, RPM_E_RANGE, RPM_E_NOCAP, RPM_E_PROTO.
+ * READ and PERSIST can be carried out in parts, CAS and FAA cannot. 0, or RPM_E_FENCED,
+ * RPM_E_DENIED, RPM_E_RANGE, RPM_E_NOCAP.
  */
-int rpmi_request_do(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
-                    const struct rpmi_part *part, struct rpmi_batch *batch);
+int rpmi_request_access(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
+                        const struct rpmi_part *part, struct rpmi_batch *batch);
 
 /* On a @span that the service allowed: read its bytes into @into, an aligned word by one load;
  * change an aligned word of DRAM and return its old value. */
@@ -59,9 +59,20 @@ void rpmi_request_load(struct rpm_server *server, const struct rpmi_span *span, 
 uint64_t rpmi_request_change(struct rpm_server *server, const struct rpmi_span *span,
                              const struct rpmi_op *op);
 
-/* steps.c: carry out a list of steps. The client may be able to change the body meanwhile. */
+/* steps.c: carry out a list of steps, whole. The client may be able to change the body meanwhile.
+ * As rpmi_request_access(), or RPM_E_PROTO. */
 int rpmi_request_steps(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
                        struct rpmi_batch *batch);
+
+/* Carry out a request of any kind. */
+static inline int rpmi_request_do(struct rpm_server *server, uint32_t client,
+                                  const struct rpmi_op *op, const struct rpmi_part *part,
+                                  struct rpmi_batch *batch)
+{
+    if (op->kind == RPMI_OP_STEPS)
+        return rpmi_request_steps(server, client, op, batch);
+    return rpmi_request_access(server, client, op, part, batch);
+}
 
 /* Does the answer to this request promise that bytes are durable? */
 static inline bool rpmi_request_promises(uint8_t kind, uint8_t flags)

@@ -96,7 +96,7 @@ static int carry_out_write(struct serve_walk *walk, const struct rpmi_step *step
         publish(walk);
     else
         walk->stored = true;
-    return rpmi_request_do(walk->server, walk->client, &op, &whole, walk->batch);
+    return rpmi_request_access(walk->server, walk->client, &op, &whole, walk->batch);
 }
 
 static int carry_out_step(void *context, const struct rpmi_step *step, void *result)
