@@ -40,6 +40,15 @@ static void notify_control(struct rpmi_stream_listener *listener)
         RPM_ASSERT(errno == EAGAIN);
 }
 
+void rpmi_stream_set_todo(struct rpmi_stream_listener *listener,
+                          struct rpmi_stream_session *session, bool todo)
+{
+    RPM_ASSERT(!session->todo || listener->todo > 0);
+    listener->todo += (uint32_t)todo;
+    listener->todo -= (uint32_t)session->todo;
+    session->todo = todo;
+}
+
 static void set_tls_pending(struct rpmi_stream_listener *listener,
                             struct rpmi_stream_session *session, bool pending)
 {

@@ -135,8 +135,6 @@ void rpmi_stream_notify_engine(struct rpmi_stream_listener *listener);
 
 /* take.c */
 void rpmi_stream_take(struct rpmi_listener *listener, struct rpmi_batch *batch);
-void rpmi_stream_set_todo(struct rpmi_stream_listener *listener,
-                          struct rpmi_stream_session *session, bool todo);
 
 /* answer.c */
 void rpmi_stream_answer(struct rpmi_listener *listener, const struct rpmi_batch *batch);
@@ -144,6 +142,9 @@ void rpmi_stream_session_queue(struct rpmi_stream_session *session, uint8_t kind
                                uint64_t request);
 /* Handle notifications; at every 16th call poll the sockets: receive, and continue sending. */
 void rpmi_stream_poll_sockets(struct rpmi_stream_listener *listener);
+/* Set whether there is something to carry out for this client. */
+void rpmi_stream_set_todo(struct rpmi_stream_listener *listener,
+                          struct rpmi_stream_session *session, bool todo);
 /* The engine is done with this client: the control thread frees the session. */
 void rpmi_stream_session_end(struct rpmi_stream_listener *listener,
                              struct rpmi_stream_session *session);

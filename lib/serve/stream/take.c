@@ -34,15 +34,6 @@ enum outcome {
     STOPS = 2  /* until the send buffer has room, or the session has ended */
 };
 
-void rpmi_stream_set_todo(struct rpmi_stream_listener *listener,
-                          struct rpmi_stream_session *session, bool todo)
-{
-    RPM_ASSERT(!session->todo || listener->todo > 0);
-    listener->todo += (uint32_t)todo;
-    listener->todo -= (uint32_t)session->todo;
-    session->todo = todo;
-}
-
 static inline uint32_t received(const struct rpmi_stream_session *session)
 {
     RPM_ASSERT_SLOW(session->in_from <= session->in_end);
