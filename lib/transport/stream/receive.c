@@ -26,13 +26,6 @@ __attribute__((cold)) static int invalid_answer(const char *what)
     return rpmi_fail(RPM_E_PROTO, "the server sent an invalid answer: %s", what);
 }
 
-void rpmi_stream_end(struct rpmi_stream *stream)
-{
-    stream->broken = true;
-    stream->done = stream->posted;
-    stream->data_left = 0;
-}
-
 /* Receives of answers that a server sent before it ended: bounded, because a server may send
  * without end. */
 #define RECEIVES_AT_END 64

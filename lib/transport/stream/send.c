@@ -244,3 +244,10 @@ int rpmi_stream_flush(struct rpmi_stream *stream)
     RPM_ASSERT(stream->sent_bytes == 0);
     return 0;
 }
+
+void rpmi_stream_end(struct rpmi_stream *stream)
+{
+    stream->broken = true;
+    stream->done = stream->posted;
+    stream->data_left = 0;
+}

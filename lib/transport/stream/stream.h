@@ -104,6 +104,8 @@ int rpmi_stream_dial(const struct rpmi_stream *stream, uint64_t deadline_ns, str
 int rpmi_stream_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
 /* Send as much as the socket takes now. 0, or RPM_E_LOST. */
 int rpmi_stream_flush(struct rpmi_stream *stream);
+/* No answer can arrive any more: all requests that are not done count as lost. */
+void rpmi_stream_end(struct rpmi_stream *stream);
 
 /* receive.c */
 int rpmi_stream_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
@@ -111,7 +113,5 @@ int rpmi_stream_wait(struct rpmi_link *link, uint64_t deadline_ns);
 int rpmi_stream_arm(struct rpmi_link *link, uint64_t *by_ns);
 /* Receive and handle the answers that have arrived. 0, RPM_E_LOST, RPM_E_PROTO. */
 int rpmi_stream_receive(struct rpmi_stream *stream);
-/* No answer can arrive any more: all requests that are not done count as lost. */
-void rpmi_stream_end(struct rpmi_stream *stream);
 
 #endif
