@@ -14,7 +14,6 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,22 +26,6 @@
 #define CAP_FLUSH_PERSISTENT (1ull << 39)
 #define CAP_ATOMIC_WRITE (1ull << 40)
 #define ASK_CQES 4
-
-void rpmi_device_yes(struct rpm_device *device, enum rpm_device_ask ask)
-{
-    device->can[ask] = (struct rpm_device_answer){ .answer = RPM_YES };
-}
-
-void rpmi_device_no(struct rpm_device *device, enum rpm_device_ask ask, const char *format, ...)
-{
-    struct rpm_device_answer *answer = &device->can[ask];
-    va_list args;
-
-    answer->answer = RPM_NO;
-    va_start(args, format);
-    (void)vsnprintf(answer->why, sizeof(answer->why), format, args);
-    va_end(args);
-}
 
 static void answer(struct rpm_device *device, enum rpm_device_ask ask, bool has, const char *why)
 {
