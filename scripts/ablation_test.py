@@ -72,7 +72,7 @@ else:
 DRAWS = ('import importlib.util as u, sys; '
          f'sys.exit(not all(u.find_spec(name) for name in {figures.NEEDED}))')
 EXPECTED = 'id,what,run,metric,of,over,expect,low,high,source\n'
-GOOD = 'twice,twice as fast,h1,mops,h1/256,h1/64,2,1.9,2.1,Someone 2020\n'
+GOOD = 'twice,twice as fast,h1,mops,h1/256,h1/64,2,1.9,2.1,Author 2020\n'
 EFFECTS = 'hint,what,run,metric,of,over\nH1,256 B against 64 B,h1,mops,h1/256,h1/64\n'
 
 
@@ -302,7 +302,7 @@ class CommandTest(Base):
             done = self.ablation('--check')
             self.assertEqual(done.returncode, 1, done.stdout)
             self.assertEqual(done.stdout.splitlines()[-1], 'rows 2 inside 1 outside 1')
-        self.file('hints/expected/a.csv', EXPECTED + GOOD.replace('Someone 2020', ''))
+        self.file('hints/expected/a.csv', EXPECTED + GOOD.replace('Author 2020', ''))
         done = self.ablation('--check')
         self.assertEqual(done.returncode, 1)
         self.assertIn('a.csv:2: source is empty', done.stderr)

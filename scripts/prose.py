@@ -26,6 +26,8 @@ FOREIGN = ('nlohmann/', 'CLI/', 'infiniband/', 'rdma/', 'linux/', 'sys/', 'rpm/'
 ACTOR = 'name who acts: the client, the server, the owner of the lock'
 RETIRED = {
     'whoever': ACTOR, 'whomever': ACTOR, 'nobody': ACTOR, 'somebody': ACTOR, 'everybody': ACTOR,
+    'anybody': ACTOR, 'someone': ACTOR, 'anyone': ACTOR, 'everyone': ACTOR,
+    'rig': 'server model', 'cue': 'step', 'pulse': 'liveness page', 'haunt': 'keep the cleanup pending',
     'haunted': 'the cleanup of a dead client is pending', 'haunts': 'keeps the cleanup pending',
     'bury': 'clean up after', 'buries': 'cleans up after', 'buried': 'cleaned up after',
     'knock': 'ask to be admitted', 'knocks': 'asks to be admitted', 'kin': 'connections of one origin',

@@ -33,7 +33,7 @@ HEADER_LINES = 250
 ROOT_CMAKE_LINES = 150
 FOLDER_CMAKE_LINES = 30
 FILE_KIB = 100
-INCLUDE_DEPTH = 6  # headers of one folder that include each other in a row
+INCLUDE_DEPTH = 5  # headers of one folder that include each other in a row
 
 C_LIKE = ('.c', '.h', '.cc', '.cpp', '.hpp')
 SOURCES = ('.c', '.cc', '.cpp')

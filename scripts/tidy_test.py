@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """tidy_test.py: test that every check of tidy.py fires. A small tree that follows all rules is changed to
-break one rule at a time; the check of that rule must fire, and no other.
+break one rule at a time; the check of that rule must fire, and no other. The floors of measure.py are
+tested by functions just at a floor and just below it.
 
     scripts/tidy_test.py
 """
@@ -16,6 +17,7 @@ import unittest
 from pathlib import Path
 
 import commits
+import measure
 import tidy
 
 SPDX = '/* SPDX-License-Identifier: BSD-3-Clause */\n'
@@ -294,6 +296,30 @@ class CommitsTest(unittest.TestCase):
         self.assertEqual(self.check('0' * 40)[0], commits.SKIPPED)
         shutil.rmtree(self.root / '.git')
         self.assertEqual(self.check()[0], commits.SKIPPED)
+
+
+class FloorsTest(unittest.TestCase):
+    def faults(self, assertions, lines=measure.SHORT + 1, folder='lib/pool/'):
+        """Breaches of a floor of 1 by two functions of so many lines, with so many assertions in all."""
+        filler = '    x();\n' * (lines - 3)
+        texts = [f'int f{i}(void)\n{{\n{filler}}}\n' for i in range(2)]
+        text = ''.join(texts).replace('    x();', '    RPM_ASSERT(x);', assertions)
+        floors, measure.FLOORS = measure.FLOORS, {'lib/pool/': 1}
+        try:
+            return list(measure.below_floor({folder + 'a.c': measure.measure_file(text)}))
+        finally:
+            measure.FLOORS = floors
+
+    def test_a_folder_at_its_floor_passes(self):
+        self.assertEqual(self.faults(2), [])
+        self.assertEqual(self.faults(0, measure.SHORT), [])  # short functions need none
+
+    def test_a_folder_below_its_floor_fails(self):
+        self.assertEqual(len(self.faults(1)), 1)
+        self.assertIn('1 assertions in 2 functions', self.faults(1)[0])
+
+    def test_a_floor_of_no_folder_fails(self):
+        self.assertEqual(len(self.faults(2, folder='lib/pond/')), 1)
 
 
 if __name__ == '__main__':
