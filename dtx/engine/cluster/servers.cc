@@ -22,7 +22,6 @@ namespace dtx
 static constexpr uint64_t kReadAtOnce = 256 << 10;
 static constexpr uint64_t kSpinNs = 50000;       /* as in librpm's own waits */
 static constexpr uint32_t kCheckEvery = 1 << 14; /* quiet polls between checks for lost servers */
-<< 14; /* quiet polls between two checks for lost servers */
 
 Servers::Servers(const Cluster &cluster, Scheduler &scheduler)
     : cluster_(cluster),
