@@ -10,6 +10,7 @@
 
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 JOBS=${JOBS:-$(nproc)}
+CONFIGURE=() # further settings for cmake
 
 # The packages of the library and its programs; of their tests, first those of scripts/test without
 # options; and of drawing.
@@ -101,7 +102,7 @@ configure() {
     if command -v ccache >/dev/null; then
         fresh+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
     fi
-    (cd "$TOP" && cmake --preset "$preset" "${fresh[@]}" --log-level=WARNING)
+    (cd "$TOP" && cmake --preset "$preset" "${fresh[@]}" "${CONFIGURE[@]}" --log-level=WARNING)
 }
 
 build_preset() {
