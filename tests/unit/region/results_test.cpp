@@ -2,6 +2,7 @@
 #include "unit/region/region.h"
 
 extern "C" {
+#include "region/region.h"
 #include "wire/steps.h"
 }
 
