@@ -159,6 +159,11 @@ int rpmi_verbs_memory_register(struct rpmi_verbs *verbs);
 /* Post receive @i. RPM_E_LOST. */
 int rpmi_verbs_receive(struct rpmi_verbs *verbs, uint32_t i);
 
+/* collect.c: handle all completions in the queue. */
+void rpmi_verbs_collect(struct rpmi_verbs *verbs);
+/* Record that the queue pair failed, at which request and why. */
+void rpmi_verbs_break(struct rpmi_verbs *verbs, uint64_t wr, int status);
+
 /* post.c */
 int rpmi_verbs_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
 /* Is there room now for the op that found none? wait() must return then, even if no ended op is to
@@ -170,15 +175,22 @@ void rpmi_verbs_continue(struct rpmi_verbs *verbs);
  * room. */
 int rpmi_verbs_send(struct rpmi_verbs *verbs, const void *bytes, uint32_t len);
 
+/* Handle all completions in the queue, and use the room that they made; poll() reports the ops that
+ * have ended by them. */
+static inline void rpmi_verbs_drain(struct rpmi_verbs *verbs)
+{
+    if (verbs->cq == NULL)
+        return;
+    rpmi_verbs_collect(verbs);
+    if (!verbs->unsent.all_sent && !verbs->broken)
+        rpmi_verbs_continue(verbs);
+}
+
 /* reap.c */
 int rpmi_verbs_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
 int rpmi_verbs_wait(struct rpmi_link *link, uint64_t deadline_ns);
 int rpmi_verbs_arm(struct rpmi_link *link, uint64_t *by_ns);
-/* Handle all completions in the queue; poll() reports the ops that have ended by them. */
-void rpmi_verbs_drain(struct rpmi_verbs *verbs);
 /* Wait until @*flag, the queue pair breaks or time is up. 0, RPM_E_LOST, RPM_E_TIMEDOUT. */
 int rpmi_verbs_wait_flag(struct rpmi_verbs *verbs, const bool *flag, uint64_t deadline_ns);
-/* Record that the queue pair failed, at which request and why. */
-void rpmi_verbs_break(struct rpmi_verbs *verbs, uint64_t wr, int status);
 
 #endif
