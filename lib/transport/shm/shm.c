@@ -19,20 +19,9 @@
 #include "transport/remote.h"
 #include "transport/shm/membarrier.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
-
-int rpmi_shm_lose(struct rpmi_shm *shm)
-{
-    if (shm->link.lost == 0)
-        shm->link.lost = RPM_E_LOST;
-    return rpmi_fail(RPM_E_LOST, (rpmi_liveness_word(shm->liveness) & FUTEX_OWNER_DIED) != 0
-                                     ? "the server died"
-                                     : "the server ended");
-}
 
 static int parse_url(const struct rpmi_url *url, struct rpmi_shm *shm)
 {
@@ -303,21 +292,6 @@ static int shm_watch(struct rpmi_link *link, int epoll_fd)
         err = watch_socket(shm);
     shm->watch.on = err == 0;
     return err;
-}
-
-#define EVENTS_AT_ONCE 64
-
-/* A server sends only events, one for each arm, and answers, for which call() waits. A wrong server
- * that sends more messages than EVENTS_AT_ONCE wakes this client again, but cannot keep it in this
- * loop. */
-bool rpmi_shm_take_events(struct rpmi_shm *shm)
-{
-    unsigned char byte;
-    ssize_t got = 1;
-
-    for (int i = 0; i < EVENTS_AT_ONCE && (got > 0 || (got < 0 && errno == EINTR)); i++)
-        got = recv(shm->sock, &byte, sizeof(byte), MSG_DONTWAIT);
-    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 /* Direct: the socket becomes readable only when the server ends. */

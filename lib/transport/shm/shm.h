@@ -130,7 +130,8 @@ int rpmi_ring_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);
 int rpmi_ring_wait(struct rpmi_link *link, uint64_t deadline_ns);
 int rpmi_ring_arm(struct rpmi_link *link, uint64_t *by_ns);
 
-/* shm.c: mark the link lost, and say in the last error how the server ended. Returns RPM_E_LOST. */
+/* loss.c: mark the link lost, and say in the last error how the server ended. Returns
+ * RPM_E_LOST. */
 int rpmi_shm_lose(struct rpmi_shm *shm);
 /* Receive the events that arrived on the socket. False: the server closed it. */
 bool rpmi_shm_take_events(struct rpmi_shm *shm);
