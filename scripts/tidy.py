@@ -440,20 +440,23 @@ def check_text(tree):
 
 
 def check_circles(tree):
-    """files of the folders that scripts/layers.toml names do not call each other in a circle"""
-    folders = tomllib.loads(tree.texts['scripts/layers.toml']).get('calls', {}).get('no_circles', [])
-    for folder in folders:
-        sources = [path for path in tree.with_suffix(('.c',)) if os.path.dirname(path) == folder]
-        home = {function.name: path for path in sources
-                for function in csource.functions(tree.texts[path])
-                if function.name.startswith(('rpmi_', 'rpm_'))}
-        calls = {path: {home[name] for name in re.findall(r'\brpmi?_\w+(?=\()', tree.code(path))
-                        if home.get(name, path) != path} for path in sources}
-        for path in sources:
-            row = circle(calls, path)
-            if row:
-                names = ', '.join(Path(each).name for each in row[1:])
-                yield path, f'calls itself by way of {names}: dispatch an event instead', ''
+    """files of the library do not call each other in a circle, in one folder or over several"""
+    sources = [path for path in tree.with_suffix(('.c',)) if path.startswith('lib/')]
+    homes = {}  # a function may have several: one for each CPU architecture or build option
+    for path in sources:
+        for function in csource.functions(tree.texts[path]):
+            if function.name.startswith(('rpmi_', 'rpm_')):
+                homes.setdefault(function.name, set()).add(path)
+    calls = {path: set() for path in sources}
+    for path in sources:
+        for name in set(re.findall(r'\brpmi?_\w+(?=\()', tree.code(path))):
+            if path not in homes.get(name, ()):
+                calls[path] |= homes.get(name, set())
+    for path in sources:
+        row = circle(calls, path)
+        if row:
+            names = ', '.join(each.removeprefix(os.path.dirname(path) + '/') for each in row[1:])
+            yield path, f'calls itself by way of {names}: move what they share below them', ''
 
 
 def circle(calls, start):

@@ -64,8 +64,7 @@ GOOD = {
     'scripts/layers.toml': '# SPDX-License-Identifier: BSD-3-Clause\n[lib]\n"lib/base" = []\n'
                            '"lib/log" = ["lib/base"]\n[dtx]\n"dtx/history" = []\n'
                            '[users]\nfolders = ["tools", "dtx"]\n'
-                           '[only]\n"infiniband/" = ["lib/verbs", "tools"]\n'
-                           '[calls]\nno_circles = ["lib/base"]\n',
+                           '[only]\n"infiniband/" = ["lib/verbs", "tools"]\n',
     'scripts/tidy_allow.txt': '',
     'scripts/go': '#!/bin/sh\n# SPDX-License-Identifier: BSD-3-Clause\n',
 }
@@ -150,6 +149,7 @@ BREACHES = [
     ('WORDS', LIB, '/* see /wo' 'rk/main */\n'),
     ('DEPTH', 'tools/t.h', '#include "t.h"\n'),
     ('CIRCLES', 'lib/base/box.c', '\nint rpmi_shut(int a)\n{\n    return rpmi_lid(a);\n}\n'),
+    ('CIRCLES', 'lib/base/box.c', '\nint rpmi_shut(void)\n{\n    return rpm_box_put();\n}\n'),
     ('NAMES', LIB, '/* As in lib/log/gone.c. */\n'),
     ('NAMES', LIB, '// put_test.cpp, not gone_test.cpp\n'),
     ('NAMES', 'scripts/go', '# calls scripts/gone.py\n'),
