@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# harden.cmake: rpm_product, the flags of everything that is installed, beside rpm_build: a buffer overrun or
+# harden.cmake: rpm_product, how everything that is installed is compiled, beside rpm_build: a buffer overrun or
 # an overwritten pointer ends the program instead of running code that a peer sent; outputs contain no path of
 # this build; and no other library can replace our functions, because a replaceable function cannot be inlined
 # in position independent code.
@@ -24,7 +24,7 @@ if(LIBRPM_HARDEN AND NOT LIBRPM_SANITIZE)
     # Needs optimisation. The main files of programs, which are compiled without, unset it.
     target_compile_options(rpm_product INTERFACE
         $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE$<SEMICOLON>-D_FORTIFY_SOURCE=2>)
-    target_link_options(rpm_product INTERFACE -Wl,-z,relro,-z,now -Wl,-z,noexecstack)
+    target_link_options(rpm_build INTERFACE -Wl,-z,relro,-z,now -Wl,-z,noexecstack)
 endif()
 # Two builds in two folders give the same bytes. The folder that is mapped last counts first.
 file(RELATIVE_PATH to_source ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})

@@ -2,18 +2,22 @@
 # rpm.cmake: the flags of every target, and the functions by which a folder adds its sources, tests and
 # programs.
 
-# rpm_build: warnings and sanitizers, linked by each target of ours and by nothing installed.
+# rpm_compile: warnings and sanitizers, for each target of ours and for nothing installed.
+# rpm_build: beside these, how our shared libraries, programs and tests are linked. Not for a library that a
+# project around this one may link statically: it would pass the link options on to that project's programs.
+add_library(rpm_compile INTERFACE)
 add_library(rpm_build INTERFACE)
-target_compile_options(rpm_build INTERFACE -Wall -Wextra
+target_link_libraries(rpm_build INTERFACE rpm_compile)
+target_compile_options(rpm_compile INTERFACE -Wall -Wextra
     $<$<COMPILE_LANGUAGE:C>:-Wconversion -Wvla -Wstrict-prototypes>)
 if(LIBRPM_WERROR)
-    target_compile_options(rpm_build INTERFACE -Werror)
+    target_compile_options(rpm_compile INTERFACE -Werror)
 endif()
 if(LIBRPM_SANITIZE STREQUAL "")
     # Sanitizers widen stack frames, so the limit holds for plain builds only.
-    target_compile_options(rpm_build INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wframe-larger-than=4096>)
+    target_compile_options(rpm_compile INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wframe-larger-than=4096>)
 elseif(LIBRPM_SANITIZE MATCHES "^(address|undefined|address,undefined|thread)$")
-    target_compile_options(rpm_build INTERFACE -fsanitize=${LIBRPM_SANITIZE}
+    target_compile_options(rpm_compile INTERFACE -fsanitize=${LIBRPM_SANITIZE}
         -fno-sanitize-recover=all -fno-omit-frame-pointer
         # GCC documents these as prone to false alarms beside sanitizers; plain builds have them on.
         $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<C_COMPILER_ID:GNU>:-Wno-stringop-overread>
@@ -22,7 +26,7 @@ elseif(LIBRPM_SANITIZE MATCHES "^(address|undefined|address,undefined|thread)$")
     if(LIBRPM_SANITIZE STREQUAL "thread" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
         # TSan does not model fences. Ours order stores for another mapping of the same page, which TSan
         # cannot relate anyway.
-        target_compile_options(rpm_build INTERFACE -Wno-tsan)
+        target_compile_options(rpm_compile INTERFACE -Wno-tsan)
     endif()
     target_link_options(rpm_build INTERFACE -fsanitize=${LIBRPM_SANITIZE})
 else()
@@ -50,7 +54,12 @@ function(rpm_library name)
     target_include_directories(${name} PUBLIC
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    target_link_libraries(${name} PRIVATE $<BUILD_INTERFACE:rpm_build> $<BUILD_INTERFACE:rpm_product>)
+    get_target_property(type ${name} TYPE)
+    set(flags rpm_compile)
+    if(type STREQUAL "SHARED_LIBRARY")
+        set(flags rpm_build)
+    endif()
+    target_link_libraries(${name} PRIVATE $<BUILD_INTERFACE:${flags}> $<BUILD_INTERFACE:rpm_product>)
     # The libraries find each other in their own folder.
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
