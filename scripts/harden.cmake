@@ -15,7 +15,7 @@ set_target_properties(rpm_product PROPERTIES INTERFACE_POSITION_INDEPENDENT_CODE
 target_compile_options(rpm_product INTERFACE -fno-semantic-interposition)
 if(LIBRPM_HARDEN AND NOT LIBRPM_SANITIZE)
     foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection=full)
-        string(MAKE_C_IDENTIFIER "HAVE${flag}" have)
+        string(MAKE_C_IDENTIFIER "LIBRPM_HAVE${flag}" have)
         check_compiler_flag(C ${flag} ${have})
         if(${have})
             target_compile_options(rpm_product INTERFACE ${flag})

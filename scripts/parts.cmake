@@ -11,17 +11,19 @@ foreach(part RDMA TLS NUMA)
         list(APPEND LIBRPM_LEFT_OUT ${part})
     endif()
 endforeach()
+# All names begin with LIBRPM_: a project around this one may look for the same libraries. LIBRPM_RDMA_PREFIX is
+# a setting, so the modules of rdma-core are LIBRPM_VERBS.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-pkg_check_modules(PMEM2 REQUIRED IMPORTED_TARGET libpmem2)
+pkg_check_modules(LIBRPM_PMEM2 REQUIRED IMPORTED_TARGET libpmem2)
 set(LIBRPM_OPENSSL libcrypto) # the module of pkg-config
 if(LIBRPM_TLS)
     set(LIBRPM_OPENSSL openssl)
 endif()
-pkg_check_modules(OPENSSL REQUIRED IMPORTED_TARGET ${LIBRPM_OPENSSL})
-find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
+pkg_check_modules(LIBRPM_CRYPTO REQUIRED IMPORTED_TARGET ${LIBRPM_OPENSSL})
+find_path(LIBRPM_XXHASH_INCLUDE xxhash.h REQUIRED)
 if(LIBRPM_NUMA)
-    find_library(NUMA_LIBRARY numa REQUIRED)
+    find_library(LIBRPM_NUMA_LIBRARY numa REQUIRED)
 endif()
 
 # rpm_rdma(NAME): rdma-core, and the features in its headers. The capabilities of a device are queried at run
@@ -35,17 +37,17 @@ if(NOT LIBRPM_RDMA)
     return()
 endif()
 set(LIBRPM_RDMA_PREFIX "" CACHE PATH "headers of another rdma-core: PREFIX/include/infiniband")
-pkg_check_modules(RDMA REQUIRED IMPORTED_TARGET librdmacm libibverbs)
+pkg_check_modules(LIBRPM_VERBS REQUIRED IMPORTED_TARGET librdmacm libibverbs)
 
 include(CheckSourceCompiles)
-set(CMAKE_REQUIRED_LIBRARIES PkgConfig::RDMA)
+set(CMAKE_REQUIRED_LIBRARIES PkgConfig::LIBRPM_VERBS)
 if(LIBRPM_RDMA_PREFIX)
     set(CMAKE_REQUIRED_FLAGS "-I${LIBRPM_RDMA_PREFIX}/include")
 endif()
 check_source_compiles(C "#include <infiniband/verbs.h>
-int main(void) { ibv_wr_flush(0, 0, 0, 0, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE); }" RDMA_FLUSH)
+int main(void) { ibv_wr_flush(0, 0, 0, 0, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE); }" LIBRPM_HAVE_FLUSH)
 check_source_compiles(C "#include <infiniband/verbs.h>
-int main(void) { ibv_wr_atomic_write(0, 0, 0, 0); }" RDMA_ATOMIC_WRITE)
+int main(void) { ibv_wr_atomic_write(0, 0, 0, 0); }" LIBRPM_HAVE_ATOMIC_WRITE)
 unset(CMAKE_REQUIRED_LIBRARIES)
 unset(CMAKE_REQUIRED_FLAGS)
 
@@ -54,7 +56,7 @@ function(rpm_rdma name)
     if(LIBRPM_RDMA_PREFIX)
         target_include_directories(${name} BEFORE PRIVATE ${LIBRPM_RDMA_PREFIX}/include)
     endif()
-    target_compile_definitions(${name} PRIVATE $<$<BOOL:${RDMA_FLUSH}>:RPMI_HAVE_WR_FLUSH>
-        $<$<BOOL:${RDMA_ATOMIC_WRITE}>:RPMI_HAVE_WR_ATOMIC_WRITE>)
-    target_link_libraries(${name} PRIVATE PkgConfig::RDMA)
+    target_compile_definitions(${name} PRIVATE $<$<BOOL:${LIBRPM_HAVE_FLUSH}>:RPMI_HAVE_WR_FLUSH>
+        $<$<BOOL:${LIBRPM_HAVE_ATOMIC_WRITE}>:RPMI_HAVE_WR_ATOMIC_WRITE>)
+    target_link_libraries(${name} PRIVATE PkgConfig::LIBRPM_VERBS)
 endfunction()

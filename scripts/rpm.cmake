@@ -50,7 +50,7 @@ endfunction()
 function(rpm_library name)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
     target_compile_options(${name} PRIVATE -fno-strict-aliasing)
-    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/lib ${XXHASH_INCLUDE})
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/lib ${LIBRPM_XXHASH_INCLUDE})
     target_include_directories(${name} PUBLIC
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -77,7 +77,7 @@ endfunction()
 
 # rpm_needs(NAME): the libraries that librpm is made with.
 function(rpm_needs name)
-    target_link_libraries(${name} PRIVATE PkgConfig::PMEM2 PkgConfig::OPENSSL Threads::Threads
+    target_link_libraries(${name} PRIVATE PkgConfig::LIBRPM_PMEM2 PkgConfig::LIBRPM_CRYPTO Threads::Threads
         ${CMAKE_DL_LIBS} $<$<BOOL:${LIBRPM_NUMA}>:numa>)
     rpm_rdma(${name})
 endfunction()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # texts.cmake: files generated from templates, when configuring or installing.
 # The libraries of a program that is linked with the static library.
-list(JOIN PMEM2_STATIC_LDFLAGS " " pmem2)
-list(JOIN OPENSSL_STATIC_LDFLAGS " " openssl)
-list(JOIN RDMA_STATIC_LDFLAGS " " rdma)
+list(JOIN LIBRPM_PMEM2_STATIC_LDFLAGS " " pmem2)
+list(JOIN LIBRPM_CRYPTO_STATIC_LDFLAGS " " openssl)
+list(JOIN LIBRPM_VERBS_STATIC_LDFLAGS " " rdma)
 set(numa)
 set(dl)
 if(CMAKE_DL_LIBS)
