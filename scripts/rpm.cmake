@@ -112,17 +112,19 @@ endfunction()
 
 # What scripts/test builds: rpm_quick_tests under ASan and UBSan, and rpm_short_tests in a release
 # build; with --full all of the release build, and rpm_threaded_tests, those with several threads, under TSan.
-add_custom_target(rpm_quick_tests)
-add_custom_target(rpm_short_tests)
-add_custom_target(rpm_threaded_tests)
-# rpm_installed: what `cmake --install` installs.
-add_custom_target(rpm_installed)
 # rpm_library_tests: tests of lib/. scripts/test runs them in the build without RDMA, TLS and NUMA.
-add_custom_target(rpm_library_tests)
-# What scripts/cross builds for another architecture and runs by an emulator: all but unit_base, which
-# starts itself as a child, and unit_shm, which needs robust futexes. The emulator of programs carries out
+# rpm_cross_tests: what scripts/cross builds for another architecture and runs by an emulator: all but unit_base,
+# which starts itself as a child, and unit_shm, which needs robust futexes. The emulator of programs carries out
 # neither as a kernel does; the guest of tests/live/lab/arm64 runs these two.
-add_custom_target(rpm_cross_tests)
+if(LIBRPM_TESTS)
+    foreach(name quick short threaded library cross)
+        add_custom_target(rpm_${name}_tests)
+    endforeach()
+endif()
+# rpm_installed: what `cmake --install` installs; without LIBRPM_INSTALL the programs that it would.
+if(LIBRPM_INSTALL OR LIBRPM_TOOLS)
+    add_custom_target(rpm_installed)
+endif()
 set(RPM_CROSS "^(golden_format|conform_.*|unit_(conn|log|plan|pool|region|pmem|serve|serve_stream|sim|sim_device|sim_perf|stream|transport|transport_sim|verbs|wire))$")
 
 # The flags of all tests are equal, so that they can share a precompiled header.
