@@ -68,9 +68,10 @@ function(rpm_library name)
     if(ARGN)
         set(map ${CMAKE_CURRENT_BINARY_DIR}/${ARGN})
         configure_file(${ARGN} ${map} @ONLY)
-        # With clang, a sanitizer's functions are in the program.
-        target_link_options(${name} PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic-functions
-            $<$<STREQUAL:${LIBRPM_SANITIZE},>:-Wl,--no-undefined>)
+        target_link_options(${name} PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic-functions)
+        if(NOT LIBRPM_SANITIZE) # with clang, a sanitizer's functions are in the program
+            target_link_options(${name} PRIVATE -Wl,--no-undefined)
+        endif()
         set_property(TARGET ${name} PROPERTY LINK_DEPENDS ${map})
     endif()
 endfunction()
