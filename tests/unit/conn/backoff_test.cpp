@@ -12,7 +12,7 @@ namespace
 {
 
 // Clients that compete for one lock. Each try and each release is an atomic that the remote NIC
-// carries out in turn, one in @nic_ns, half a round trip after it was sent.
+// carries out in turn, one in ATOMIC_NS, half a round trip after it was sent.
 struct World {
     struct Event {
         uint64_t at_ns;

@@ -146,7 +146,7 @@ TEST_CASE("chain: a later record inside the bytes that an earlier frame skips co
     Found found(ring);
     CHECK(found.at(4096 + 64).records == 3);
     CHECK(found.choose().walk_lsn == 4096 + 64);
-    // The bytes that the first frame skips behind them are of no later lap.
+    // The bytes that the first frame skips behind these records are of no later lap than they are.
     CHECK(found.fate(0, 4096 + 64, 4096 + 256, 2) == RPMI_FATE_LOST);
 }
 
@@ -281,7 +281,7 @@ TEST_CASE("chain: of too many chains, those that cannot belong to the log are dr
     }
     SECTION("a newer writer came, and what was torn is given up")
     {
-        unsigned damaged = GENERATE(0u, 1u); // the LSN of the log's first records
+        unsigned damaged = GENERATE(0u, 1u); // how many of the log's first records
 
         run(torn.ring, 64 * damaged, 1, 5 - damaged);
         run(torn.ring, 320, 2, 3);

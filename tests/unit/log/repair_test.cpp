@@ -298,7 +298,7 @@ TEST_CASE("repair: a damaged head copy is reported and repaired", "[unit]")
     CHECK(seen.report.slots[slot].wrong != nullptr);
     CHECK(seen.report.slots[slot ^ 2].wrong == nullptr);
     bool in_force = seen.report.slots[slot ^ 2].turn > seen.report.slots[slot ^ 1].turn;
-    // A slot of the previous head is written by the next head, like a slot that a power cut tore.
+    // The next head overwrites a damaged copy of the previous head, like one that a power cut tore.
     CHECK(seen.report.state == (in_force ? RPM_REPAIR_SURVIVED : RPM_REPAIR_SOUND));
     CHECK(seen.report.records == wrote.size());
     CHECK(repair(conn, RPM_REPAIR_WRITE).report.done == (in_force ? 1 : 0));
