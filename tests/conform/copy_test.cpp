@@ -136,7 +136,7 @@ TEST_CASE("copy: H4 picks how bytes leave the caches, and they arrive either way
     std::vector<std::string> records = { bytes(40), bytes(20000), bytes(300), bytes(1) };
     rpm_slice batch[2] = { { records[2].data(), records[2].size() },
                            { records[3].data(), records[3].size() } };
-    std::string far(5000, '\0');
+    std::string stored(5000, '\0');
 
     CAPTURE(mode, streams);
     streamed = 0;
@@ -150,8 +150,8 @@ TEST_CASE("copy: H4 picks how bytes leave the caches, and they arrive either way
     REQUIRE(rpm_region_write(client.region, 100, records[1].data(), 5000) == 0);
     only(streams);
     reads_back(client.conn, records);
-    REQUIRE(rpm_region_read(client.region, 100, &far[0], 5000) == 0);
-    CHECK(far == records[1].substr(0, 5000));
+    REQUIRE(rpm_region_read(client.region, 100, &stored[0], 5000) == 0);
+    CHECK(stored == records[1].substr(0, 5000));
 }
 
 TEST_CASE("copy: outside ADR nothing leaves the caches, whatever H4 says", "[conform]")

@@ -39,7 +39,7 @@ void Link::drop()
     if (on_drop)
         on_drop();
     for (const Pending &pending : flight)
-        if (server->keeps_late && pending.op.kind == RPMI_OP_WRITE)
+        if (server->delays_writes && pending.op.kind == RPMI_OP_WRITE)
             server->late.push_back(
                 { link.client, pending.op.key, pending.op.offset, bytes_of(pending) });
     flight.clear();
@@ -472,8 +472,8 @@ static const rpmi_transport_ops *ops_table()
     return &ops;
 }
 
-Link::Link(Server *far, const Setup &setup, const rpmi_link_opts &opts)
-    : link{}, server(far), staging_left(opts.staging_bytes)
+Link::Link(Server *remote, const Setup &setup, const rpmi_link_opts &opts)
+    : link{}, server(remote), staging_left(opts.staging_bytes)
 {
     link.ops = ops_table();
     link.flags =

@@ -50,7 +50,7 @@ struct Mem {
 };
 
 // A write that was outstanding when its link was lost.
-struct Late {
+struct LateWrite {
     uint32_t client;
     uint32_t key;
     uint64_t offset;
@@ -66,10 +66,10 @@ struct Server {
     uint64_t entropy = 1;
     uint64_t now_ns = 1000000;
     bool up = true;
-    bool lingers = false; // a lost client stays attached until reap()
+    bool defers_cleanup = false; // a lost client stays attached until reap()
     std::vector<uint32_t> orphans;
-    bool keeps_late = false; // writes of a lost link stay outstanding until flood()
-    std::vector<Late> late;
+    bool delays_writes = false; // writes of a lost link stay outstanding until deliver_late()
+    std::vector<LateWrite> late;
     std::vector<Link *> links;
 
     explicit Server(uint64_t pool_bytes = 1u << 20, uint64_t dram_bytes = 1u << 16);
@@ -80,7 +80,7 @@ struct Server {
     void power_cut(); // stop(), and only durable bytes stay
     void reap();      // cleans up after closed clients
     void leave(uint32_t client);
-    uint32_t flood(); // carries out late writes; how many were accepted
+    uint32_t deliver_late(); // carries out late writes; how many were accepted
 };
 
 // Faults to inject, counted from now; 0: none.

@@ -97,7 +97,7 @@ void Server::leave(uint32_t client)
 {
     if (service == nullptr || client == 0)
         return;
-    if (lingers)
+    if (defers_cleanup)
         orphans.push_back(client);
     else
         rpmi_service_detach(service, client);
@@ -110,11 +110,11 @@ void Server::reap()
     orphans.clear();
 }
 
-uint32_t Server::flood()
+uint32_t Server::deliver_late()
 {
     uint32_t in = 0;
 
-    for (const Late &write : late) {
+    for (const LateWrite &write : late) {
         rpmi_span span = {};
 
         if (service == nullptr ||

@@ -11,7 +11,7 @@ struct Case {
     Way way;
     bool late;
     bool torn;
-    bool lingers;
+    bool defers_cleanup;
 };
 
 std::vector<Case> cases()
@@ -20,8 +20,8 @@ std::vector<Case> cases()
 
     for (Way way : { Way::Async, Way::More, Way::Blocking, Way::Batch, Way::Reserve })
         for (int loss = 0; loss < 3; loss++)
-            for (bool lingers : { false, true })
-                all.push_back({ way, loss == 1, loss == 2, lingers });
+            for (bool defers_cleanup : { false, true })
+                all.push_back({ way, loss == 1, loss == 2, defers_cleanup });
     return all;
 }
 
@@ -34,7 +34,7 @@ bool run_lost_at(const Kind &kind, const Case &what, uint64_t k)
     Log log(conn, "a", WRITER, 64 << 10);
     Worker worker(server, conn, log, what.way, 14);
 
-    server.lingers = what.lingers;
+    server.defers_cleanup = what.defers_cleanup;
     append(log, "before");
     conn.link->faults.lose_op = k;
     conn.link->faults.lose_late = what.late;
@@ -54,7 +54,7 @@ TEST_CASE("resume: the link lost at any op, and each record is there exactly onc
     uint64_t losses = 0;
 
     for (const Case &what : cases()) {
-        CAPTURE(static_cast<int>(what.way), what.late, what.torn, what.lingers);
+        CAPTURE(static_cast<int>(what.way), what.late, what.torn, what.defers_cleanup);
         for (uint64_t k = 1; k < 400; k++) {
             CAPTURE(k);
             if (!run_lost_at(kind, what, k))
@@ -69,7 +69,7 @@ TEST_CASE("resume: a resume that is cut off at any call or op can be repeated", 
 {
     EACH_KIND(kind);
     Way way = GENERATE(Way::Async, Way::Batch);
-    bool lingers = GENERATE(false, true);
+    bool defers_cleanup = GENERATE(false, true);
     bool settles = GENERATE(false, true);
 
     for (uint64_t k = 1; k < 30; k += kSlow ? 9 : 3) {
@@ -82,7 +82,7 @@ TEST_CASE("resume: a resume that is cut off at any call or op can be repeated", 
                 Worker worker(server, conn, log, way, 14);
 
                 CAPTURE(k, again, where);
-                server.lingers = lingers;
+                server.defers_cleanup = defers_cleanup;
                 worker.settles = settles;
                 conn.link->faults.lose_op = k;
                 conn.link->faults.lose_late = k % 2 == 0;
@@ -379,17 +379,17 @@ TEST_CASE("resume: writes that arrive late do not come in any more", "[unit]")
         Worker worker(server, conn, log, way, 14);
 
         CAPTURE(k);
-        server.lingers = true;
-        server.keeps_late = true;
+        server.defers_cleanup = true;
+        server.delays_writes = true;
         conn.link->faults.stall_op = k;
         // Just before the claim late writes are still accepted; after its answer, never.
         uint64_t calls = conn.link->calls;
         conn.link->on_call = [&] {
             if (before && conn.link->calls == calls + 1)
-                came_in += server.flood();
+                came_in += server.deliver_late();
         };
         worker.run();
-        CHECK(server.flood() == 0);
+        CHECK(server.deliver_late() == 0);
         server.reap();
         worker.check(log);
         conn.link->on_call = nullptr;

@@ -25,8 +25,8 @@ struct Worker {
     bool stop = false;
     bool settles = false; // settles and claims, instead of resuming
 
-    Worker(loop::Server &far, loop::Conn &link, loop::Log &opened, Way how, size_t n)
-        : server(far), conn(link), log(opened), way(how)
+    Worker(loop::Server &remote, loop::Conn &link, loop::Log &opened, Way how, size_t n)
+        : server(remote), conn(link), log(opened), way(how)
     {
         for (size_t i = 0; i < n; i++) {
             data.push_back("#" + std::to_string(i) + "#" + loop::payload(i, 1 + (i * 97) % 700));

@@ -11,13 +11,13 @@ namespace
 
 constexpr uint64_t HEADER = 36864;
 
-struct ClaimFar : PoolServer {
+struct ClaimServer : PoolServer {
     uint32_t me = client();
     uint32_t you = client();
     uint32_t mine;
     uint32_t yours;
 
-    ClaimFar()
+    ClaimServer()
     {
         mine = open(me, "log", RPM_KIND_LOG, 8192).key;
         yours = open(you, "log", RPM_KIND_LOG).key;
@@ -38,7 +38,7 @@ TEST_CASE(
     "claim: the first client gets the log, the second is refused, a takeover fences the first",
     "[unit]")
 {
-    ClaimFar server;
+    ClaimServer server;
     uint64_t claims;
     uint64_t fenced;
 
@@ -72,7 +72,7 @@ TEST_CASE(
 
 TEST_CASE("claim: a resume is granted until another writer claims, across restarts too", "[unit]")
 {
-    ClaimFar server;
+    ClaimServer server;
     rpmi_reply first = server.claim(server.me, server.mine);
     auto resume = [&](uint32_t client, uint32_t key) {
         return server.with_key(client, RPMI_CALL_CLAIM, key, first.epoch, RPMI_CALL_RESUME);
@@ -100,7 +100,7 @@ TEST_CASE("claim: a resume is granted until another writer claims, across restar
 
 TEST_CASE("claim: a client that leaves loses its claim", "[unit]")
 {
-    ClaimFar server;
+    ClaimServer server;
 
     REQUIRE(server.claim(server.me, server.mine).status == 0);
     rpmi_service_detach(server.service, server.me);
@@ -111,7 +111,7 @@ TEST_CASE("claim: a client that leaves loses its claim", "[unit]")
 
 TEST_CASE("claim: an epoch is assigned once, sealed or not, over restarts too", "[unit]")
 {
-    ClaimFar server;
+    ClaimServer server;
 
     CHECK(server.claim(server.me, server.mine).epoch == 1);
     REQUIRE(server.reborn() == 0);
@@ -141,7 +141,7 @@ TEST_CASE("claim: an epoch is assigned once, sealed or not, over restarts too", 
 
 TEST_CASE("claim: only logs, with a key of one's own", "[unit]")
 {
-    ClaimFar server;
+    ClaimServer server;
     uint32_t region = server.open(server.me, "r", RPM_KIND_REGION, 100).key;
 
     CHECK(server.claim(server.me, region).status == RPM_E_DENIED);
@@ -154,7 +154,7 @@ TEST_CASE("claim: only logs, with a key of one's own", "[unit]")
 
 TEST_CASE("claim: sealing sets base and epoch, once for a claim, within bounds", "[unit]")
 {
-    ClaimFar server;
+    ClaimServer server;
     rpmi_reply claim = server.claim(server.me, server.mine);
 
     for (uint64_t lsn : { uint64_t(1), uint64_t(8192 + 64), UINT64_MAX, UINT64_MAX - 63 })
@@ -170,7 +170,7 @@ TEST_CASE("claim: sealing sets base and epoch, once for a claim, within bounds",
 
 TEST_CASE("claim: trims only go up, and stay within the ring", "[unit]")
 {
-    ClaimFar server;
+    ClaimServer server;
 
     CHECK(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, 8192 + 64).status == RPM_E_RANGE);
     CHECK(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, 100).status == RPM_E_RANGE);
@@ -190,7 +190,7 @@ TEST_CASE("claim: after a power failure at any persist, the head is the old one 
           "[unit]")
 {
     for (uint32_t step = 1; step < 12; step++) {
-        ClaimFar server;
+        ClaimServer server;
         uint64_t trimmed = 0;
         uint32_t sealed = 0;
         rpmi_reply claim;
@@ -221,7 +221,7 @@ TEST_CASE("claim: after a power failure at any persist, the head is the old one 
 
 TEST_CASE("claim: after a failed persist nothing is answered before the head is durable", "[unit]")
 {
-    ClaimFar server;
+    ClaimServer server;
 
     server.pool.fail_persist_at = 1;
     CHECK(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, 640).status == RPM_E_IO);
@@ -237,7 +237,7 @@ TEST_CASE("claim: after a failed persist nothing is answered before the head is 
 
 TEST_CASE("claim: the head survives any flipped byte, which is repaired", "[unit]")
 {
-    ClaimFar server;
+    ClaimServer server;
     rpmi_reply claim = server.claim(server.me, server.mine);
 
     REQUIRE(server.with_key(server.me, RPMI_CALL_SEAL, claim.key, 640).status == 0);
@@ -349,8 +349,8 @@ namespace
 {
 
 // A log with records and a trimmed head, whose writer is gone, and the values of its repair.
-struct RepairFar : ClaimFar {
-    RepairFar()
+struct RepairServer : ClaimServer {
+    RepairServer()
     {
         rpmi_reply first = claim(me, mine);
 
@@ -408,7 +408,7 @@ struct RepairFar : ClaimFar {
 
 TEST_CASE("claim: a lost head is reported with its reason, and can be repaired", "[unit]")
 {
-    RepairFar server;
+    RepairServer server;
     uint32_t slots = GENERATE(15u, 13u, 7u, 1u, 0u);
     uint64_t word = GENERATE(uint64_t{ 1 }, UINT64_MAX, uint64_t{ UINT32_MAX });
     bool sound = slots < 2 && word == 1;
@@ -438,7 +438,7 @@ TEST_CASE("claim: a lost head is reported with its reason, and can be repaired",
 
 TEST_CASE("claim: a repair keeps to the log's limits and to what valid slots say", "[unit]")
 {
-    RepairFar server;
+    RepairServer server;
 
     server.damage(4 + 8);
     CHECK(server.repair_claim(UINT32_MAX).status == RPM_E_CORRUPT);
@@ -483,7 +483,7 @@ TEST_CASE("claim: a repair that a power cut ends early left a log that opens, or
     // The claim word; what is kept of the ring, in one piece or two; two pairs of slots.
     for (uint32_t persist = 1; persist <= 5; persist++) {
         for (uint64_t seed : seeds(0, 40)) {
-            RepairFar server;
+            RepairServer server;
             rpmi_rng rng;
 
             CAPTURE(persist, seed);

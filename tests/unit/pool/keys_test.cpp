@@ -86,7 +86,7 @@ namespace
 {
 
 // A log, and a region and words that @me's claim of it guards.
-struct GuardFar : PoolServer {
+struct GuardServer : PoolServer {
     uint32_t me = client();
     uint32_t you = client();
     uint32_t log;
@@ -94,7 +94,7 @@ struct GuardFar : PoolServer {
     uint32_t region;
     uint32_t words;
 
-    GuardFar()
+    GuardServer()
     {
         log = open(me, "log", RPM_KIND_LOG, 8192).key;
         claim = with_key(me, RPMI_CALL_CLAIM, log).key;
@@ -149,7 +149,7 @@ struct GuardFar : PoolServer {
 TEST_CASE("keys: a guarded key writes until another client claims the log, and still reads then",
           "[unit]")
 {
-    GuardFar server;
+    GuardServer server;
     uint32_t free = server.open(server.me, "region", RPM_KIND_REGION).key;
     uint32_t theirs = server.open(server.you, "log", RPM_KIND_LOG).key;
     rpmi_reply header = server.open(server.me, "log", RPM_KIND_LOG);
@@ -179,7 +179,7 @@ TEST_CASE("keys: a guarded key writes until another client claims the log, and s
 TEST_CASE("keys: a guarded key cannot write after the claim was returned or renewed", "[unit]")
 {
     bool renewed = GENERATE(false, true);
-    GuardFar server;
+    GuardServer server;
 
     CAPTURE(renewed);
     if (renewed)
@@ -193,7 +193,7 @@ TEST_CASE("keys: a guarded key cannot write after the claim was returned or rene
 
 TEST_CASE("keys: only the client's own claim can guard, and only regions", "[unit]")
 {
-    GuardFar server;
+    GuardServer server;
     uint32_t theirs = server.open(server.you, "log", RPM_KIND_LOG).key;
     uint32_t dead = server.claim;
 

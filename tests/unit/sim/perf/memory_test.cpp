@@ -19,11 +19,11 @@ TEST_CASE("memory: from the other socket a line crosses the link, at its rate", 
     rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_READ);
     rpmi_event what;
 
-    for (uint32_t far : { 0u, 1u }) {
-        load.remote_socket = far;
+    for (uint32_t remote : { 0u, 1u }) {
+        load.remote_socket = remote;
         Bench bench(load, "hints,upi_latency=50 ns,upi_rate=6.4 GB/s");
-        uint64_t line_ps = far != 0 ? 10000 : 0;
-        uint64_t half_ps = far != 0 ? 25000 : 0;
+        uint64_t line_ps = remote != 0 ? 10000 : 0;
+        uint64_t half_ps = remote != 0 ? 25000 : 0;
 
         for (uint64_t i = 0; i < 3; i++)
             rpmi_server_memory_write(bench.server, false, i, RPMI_OWNER_NONE, 7000);
@@ -32,7 +32,7 @@ TEST_CASE("memory: from the other socket a line crosses the link, at its rate", 
                 REQUIRE(bench.step(&what));
             } while (what.kind != RPMI_COST_EV_WRITE);
             CHECK(what.at == 7000 + half_ps + i * line_ps);
-            CHECK((what.arg & RPMI_LINE_REMOTE) == (far != 0 ? RPMI_LINE_REMOTE : 0));
+            CHECK((what.arg & RPMI_LINE_REMOTE) == (remote != 0 ? RPMI_LINE_REMOTE : 0));
         }
         bench.settle();
         uint64_t now_ps = bench.server->now_ps;
@@ -63,10 +63,10 @@ TEST_CASE("memory: a NIC's writes to the other socket are pipelined", "[unit]")
     load.threads = 64;
     load.ops = 1000;
     load.remote_socket = 1;
-    rpm_cost far = cost_of(load, "dram"); // no directory, fast media: the port is the bottleneck
+    rpm_cost remote = cost_of(load, "dram"); // no directory, fast media: the port is the bottleneck
     load.remote_socket = 0;
-    rpm_cost near = cost_of(load, "dram");
-    CHECK(far.duration_ps < near.duration_ps * 101 / 100);
+    rpm_cost local = cost_of(load, "dram");
+    CHECK(remote.duration_ps < local.duration_ps * 101 / 100);
 }
 
 TEST_CASE("memory: writes to the other socket update a directory in the media, local ones and DRAM "
@@ -76,17 +76,17 @@ TEST_CASE("memory: writes to the other socket update a directory in the media, l
     rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_WRITE);
 
     load.bytes = 256;
-    rpm_cost near = cost_of(load);
+    rpm_cost local = cost_of(load);
     load.remote_socket = 1;
-    rpm_cost far = cost_of(load);
+    rpm_cost remote = cost_of(load);
     rpm_cost none = cost_of(load, "hints,directory=0 writes");
     load.memory = RPM_LOAD_DRAM;
     rpm_cost dram = cost_of(load);
 
-    CHECK(near.media_write_bytes <= 2005 * 256);
-    CHECK(near.media_read_bytes == 0);
-    CHECK(far.media_write_bytes >= 2 * 1990 * 256);
-    CHECK(far.media_read_bytes >= 1990 * 256);
+    CHECK(local.media_write_bytes <= 2005 * 256);
+    CHECK(local.media_read_bytes == 0);
+    CHECK(remote.media_write_bytes >= 2 * 1990 * 256);
+    CHECK(remote.media_read_bytes >= 1990 * 256);
     CHECK(none.media_write_bytes <= 2005 * 256);
     CHECK(dram.media_write_bytes <= 2005 * 256);
 }

@@ -150,7 +150,7 @@ TEST_CASE("preset: a path is read, and inherits is resolved in its folder", "[un
     std::string mine =
         write(dir, "mine.preset", "# talk\ninherits = hints\ndimms = 2 dimms # me\n");
     std::string child = write(dir, "child.preset", "inherits = ./mine.preset\nddio = off\n");
-    std::string far = write(dir, "far.preset", "inherits = " + mine + "\n");
+    std::string absolute = write(dir, "absolute.preset", "inherits = " + mine + "\n");
 
     rpmi_preset preset = preset_of(mine.c_str());
     REQUIRE(preset.name == mine);
@@ -160,7 +160,7 @@ TEST_CASE("preset: a path is read, and inherits is resolved in its folder", "[un
     REQUIRE(preset.cost.dimms == 2);
     REQUIRE(preset.cost.media_read == 40000);
     REQUIRE_FALSE(preset.ddio);
-    REQUIRE(preset_of(far.c_str()).cost.dimms == 2);
+    REQUIRE(preset_of(absolute.c_str()).cost.dimms == 2);
 }
 
 TEST_CASE("preset: a path that cannot be used is refused by name", "[unit]")
