@@ -11,8 +11,8 @@ before it appends the next, so that the acknowledged records are known after SIG
 At the end
 
     acknowledged  lines that the writer was told are safe
-    recovered     records that the log gives back
-    lost          acknowledged lines that the log does not give back
+    recovered     records that are read from the log
+    lost          acknowledged lines that are not in the log
     duplicated    records beyond the number of times that FILE has that line: doubled or invented
     torn          frames behind the tail that recovery found broken and discarded
 

@@ -277,7 +277,7 @@ TEST_CASE("guard: a writer that closed and claimed the log again opens its regio
 
 // Writes that are outstanding when the log is taken over may arrive before that, but not after, and
 // not in part.
-TEST_CASE("guard: writes under way end before the takeover does", "[conform]")
+TEST_CASE("guard: outstanding writes end before the takeover does", "[conform]")
 {
     const std::string lines(8192, 'z');
     ON_EACH_SETUP();

@@ -301,7 +301,7 @@ TEST_CASE("transport: a fenced WRITE after a READ is carried out", "[conform]")
     CHECK(context.into[64] == 7);
 }
 
-TEST_CASE("transport: staging memory is aligned, bounded and given back", "[conform]")
+TEST_CASE("transport: staging memory is aligned, bounded and freed", "[conform]")
 {
     ON_EACH_SETUP();
     std::vector<void *> taken;

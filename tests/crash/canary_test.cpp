@@ -128,7 +128,7 @@ std::string noticed(const Canary &canary, int which)
 
 } // namespace
 
-TEST_CASE("canary: the scenarios find every rule that is taken away", "[canary]")
+TEST_CASE("canary: the scenarios detect every rule that is removed", "[canary]")
 {
     unsigned survived = 0;
 

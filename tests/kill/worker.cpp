@@ -283,7 +283,7 @@ class Writer
             uint32_t seq = tag != 0 ? static_cast<uint32_t>(tag) - 1 : blocking++;
 
             if (seq >= pending_)
-                violation("an outcome of nothing that was under way", 0);
+                violation("an outcome of a record that was not outstanding", 0);
             if (!outcomes[i].present) {
                 absent = true;
                 continue;

@@ -4,8 +4,7 @@ extern "C" {
 }
 #include "support/catch.h"
 
-TEST_CASE("canary: every rule is in force until one is taken away, and then only that one",
-          "[unit]")
+TEST_CASE("canary: no rule is removed by default, and only the chosen one otherwise", "[unit]")
 {
     REQUIRE(rpmi_canary_now == RPMI_CANARY_NONE);
     REQUIRE_FALSE(RPMI_CANARY(NO_FLUSH));

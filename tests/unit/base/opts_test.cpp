@@ -75,7 +75,7 @@ TEST_CASE("opts: a newer caller is served unless it sets what we do not know", "
     }
 }
 
-TEST_CASE("opts: a size that cannot be is refused", "[unit]")
+TEST_CASE("opts: an impossible size is refused", "[unit]")
 {
     size_t size = GENERATE(size_t(0), size_t(7), size_t(4097), SIZE_MAX);
     Ours theirs = { size, 1, 2 };

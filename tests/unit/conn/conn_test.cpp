@@ -60,7 +60,7 @@ TEST_CASE("conn: callers older and newer than the library", "[unit]")
     rpm_conn_close(&conn);
 }
 
-TEST_CASE("conn: URLs that lead nowhere", "[unit]")
+TEST_CASE("conn: invalid URLs are refused", "[unit]")
 {
     rpm_conn *conn = nullptr;
 

@@ -224,7 +224,7 @@ TEST_CASE("events: silence ends at the deadline, which is counted anew after eac
     CHECK(rpm_conn_arm(watched.conn) == RPM_E_TIMEDOUT);
 }
 
-TEST_CASE("events: with nothing under way there is no deadline", "[unit]")
+TEST_CASE("events: with nothing outstanding there is no deadline", "[unit]")
 {
     Watched watched;
     rpm_completion done;

@@ -65,7 +65,7 @@ TEST_CASE("sync: persist makes ranges durable that another client wrote", "[unit
     CHECK(server.pool.kept[36864 + 2000] == 0);
 }
 
-TEST_CASE("sync: a refusal's words become this thread's last error", "[unit]")
+TEST_CASE("sync: the text of a refusal becomes this thread's last error", "[unit]")
 {
     Server server;
     Conn conn(server, queued());

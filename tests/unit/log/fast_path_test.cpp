@@ -90,7 +90,7 @@ TEST_CASE("fast path: the remote memory is the same as the general path leaves i
     CHECK(fast.conn.link->ops < plain.conn.link->ops / 2); // the fast path was used for all of it
 }
 
-TEST_CASE("fast path: it is left alone while anything else is under way", "[unit]")
+TEST_CASE("fast path: it is not used while another operation is outstanding", "[unit]")
 {
     World world(true, 64);
     std::vector<rpm_completion> done;

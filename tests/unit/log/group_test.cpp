@@ -328,7 +328,7 @@ std::vector<uintptr_t> range(uintptr_t first, uintptr_t n)
     Kind kind = GENERATE(from_range(queued_kinds()));                                              \
     CAPTURE(kind.name)
 
-TEST_CASE("group: appends behind a flush under way share the next one", "[unit]")
+TEST_CASE("group: appends behind an outstanding flush share the next one", "[unit]")
 {
     EACH_QUEUED(kind);
     Slow slow(kind);
@@ -392,7 +392,7 @@ TEST_CASE("group: records that are appended together share one flush", "[unit]")
     }
 }
 
-TEST_CASE("group: at most two flushes are under way, the second not for a few", "[unit]")
+TEST_CASE("group: at most two flushes are outstanding, the second not for a few", "[unit]")
 {
     EACH_QUEUED(kind);
     Slow slow(kind);

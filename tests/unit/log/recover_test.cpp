@@ -71,7 +71,7 @@ TEST_CASE("recover: writers of different levels, power cuts, and nothing is call
             for (uint64_t n = rpmi_rng_below(&rng, 5); n > 0; n--) {
                 bool wait = rpmi_rng_below(&rng, 2) == 0;
 
-                wrote.push_back(payload(rpmi_rng_next(&rng), 20 + 30 * n)); // another writer each
+                wrote.push_back(payload(rpmi_rng_next(&rng), 20 + 30 * n)); // all differ
                 if (!wait) {
                     REQUIRE(append_async(log, wrote.back(), 0, RPM_MORE) == 0);
                     continue;
@@ -153,7 +153,7 @@ TEST_CASE("recover: records found are durable before the epoch is sealed", "[uni
     CHECK(info(other).epoch == 3); // the epoch that was claimed and never used is not granted again
 }
 
-TEST_CASE("recover: power cuts after every far-end persist of an open leave the log whole",
+TEST_CASE("recover: power cuts after every persist by the server in an open leave the log whole",
           "[unit]")
 {
     EACH_KIND(kind);

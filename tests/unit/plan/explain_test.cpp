@@ -137,7 +137,7 @@ TEST_CASE("explain: a batch shares one seal, and large frames fill media lines",
           std::string::npos);
 }
 
-TEST_CASE("explain: a record write is padded from a slot's start only", "[unit]")
+TEST_CASE("explain: a region write is padded from a slot's start only", "[unit]")
 {
     rpm_facts facts = eadr(RPM_METHOD_READ);
     rpm_request request = request_of(RPM_REQUEST_WRITE);

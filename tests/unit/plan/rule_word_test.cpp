@@ -51,7 +51,7 @@ TEST_CASE("rule_word: H7 pads writes of a CPU, and H6 does not", "[unit]")
     }
 }
 
-TEST_CASE("rule_word: a record write is padded only inside its own slot", "[unit]")
+TEST_CASE("rule_word: a region write is padded only inside its own slot", "[unit]")
 {
     rpm_request request = request_of(RPM_REQUEST_WRITE);
     rpm_method method = GENERATE(RPM_METHOD_READ, RPM_METHOD_STORE);

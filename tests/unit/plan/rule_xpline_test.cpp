@@ -24,7 +24,7 @@ TEST_CASE("rule_xpline: H5 fills media lines of 256 bytes, and only those", "[un
     CHECK(large_unit(256, request) == 64);
 }
 
-TEST_CASE("rule_xpline: record writes stay where the caller puts them", "[unit]")
+TEST_CASE("rule_xpline: region writes stay where the caller puts them", "[unit]")
 {
     CHECK(large_unit(256, request_of(RPM_REQUEST_WRITE)) == 64);
 }

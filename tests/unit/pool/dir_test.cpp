@@ -318,7 +318,7 @@ TEST_CASE("dir: any flipped byte of a directory is reported or has no effect", "
     REQUIRE(server.start() == 0);
 }
 
-TEST_CASE("dir: entries that cannot both be true are corrupt", "[unit]")
+TEST_CASE("dir: entries that contradict each other are corrupt", "[unit]")
 {
     struct {
         void (*spoil)(rpmi_dirent *);

@@ -307,7 +307,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("async: closing waits for operations under way", "[unit]")
+TEST_CASE("async: closing waits for outstanding operations", "[unit]")
 {
     EACH_KIND(kind);
     World world(kind, conn_opts);

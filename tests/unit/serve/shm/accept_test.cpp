@@ -183,7 +183,7 @@ TEST_CASE("accept: a flood of silent connections does not prevent new clients fr
     CHECK(good.open("a", RPM_KIND_LOG, 4096).status == 0); // an authenticated client is not evicted
 }
 
-TEST_CASE("accept: the secret decides", "[unit]")
+TEST_CASE("accept: only a client with the secret is accepted", "[unit]")
 {
     ServerOpts opts;
     opts.secret = "open sesame";

@@ -222,7 +222,7 @@ TEST_CASE("take: malformed requests end their session and no other", "[unit]")
     CHECK(server.stats().clients == 1);
 }
 
-TEST_CASE("take: a second call while one is under way ends the session", "[unit]")
+TEST_CASE("take: a second call while one is outstanding ends the session", "[unit]")
 {
     Server server(raw::at_port());
     Client client(server);

@@ -151,7 +151,7 @@ TEST_CASE("power: bytes in the NIC are lost by DROP, kept by NONE, torn by TEAR"
     REQUIRE(torn);
 }
 
-TEST_CASE("power: bytes in the PCIe queue and in a core's buffers count as under way", "[unit]")
+TEST_CASE("power: bytes in the PCIe queue and in a core's buffers count as outstanding", "[unit]")
 {
     bool kept = false;
     bool torn = false;

@@ -102,7 +102,7 @@ TEST_CASE("core: a fence comes after so many bytes", "[unit]")
     CHECK(cost.duration_ps / cost.ops == params_of("hints").stream_fence / 4);
 }
 
-TEST_CASE("core: lines under way are no more than its fill buffers", "[unit]")
+TEST_CASE("core: lines outstanding are no more than its fill buffers", "[unit]")
 {
     for (uint32_t copy : { RPM_COPY_STREAM, RPM_COPY_CLWB, RPM_COPY_STORE }) {
         rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_WRITE);

@@ -69,7 +69,7 @@ TEST_CASE("machine: a phase rings once for each server", "[unit]")
     CHECK(2 * mops(two, 12) > 1.5 * mops(one, 12));
 }
 
-TEST_CASE("machine: more requests under way than the NIC holds slow it down", "[unit]")
+TEST_CASE("machine: more requests outstanding than the NIC holds slow it down", "[unit]")
 {
     Cluster few = reader(72, 16);
     Cluster many = reader(96, 32);

@@ -77,7 +77,7 @@ TEST_CASE("nic: small messages pass at its rate, large ones at the network's", "
     CHECK(reads.duration_ps / reads.ops < large_ps * 102 / 100);
 }
 
-TEST_CASE("nic: reads of memory under way are no more than it can have", "[unit]")
+TEST_CASE("nic: reads of memory outstanding are no more than it can have", "[unit]")
 {
     rpmi_params params = params_of("hints");
     Bench bench(many(RPM_LOAD_READ));

@@ -170,7 +170,7 @@ TEST_CASE("script: words that do not match their operations are refused with the
     }
 }
 
-TEST_CASE("script: so many operations are under way at a server at most", "[unit]")
+TEST_CASE("script: so many operations are outstanding at a server at most", "[unit]")
 {
     Cluster cluster(
         { { op_of(0, RPM_LOAD_READ, 8), op_of(0, RPM_LOAD_READ, 8, 1), op_of(1, RPM_LOAD_READ, 8),
