@@ -45,7 +45,7 @@ VERBS = set('''
     separate serialise serve set settle shape share shorten show shrink signal simplify simulate size
     skip sleep sort span spell spend spin split spread stage stamp start state stop store straighten
     strengthen stress stretch strip submit substitute support suppress suspend swap switch sync take
-    teach tell terminate test tidy tie tighten time tolerate trace track trim trust try tune turn unify
+    teach tell terminate test tidy tie tighten time tolerate trace track treat trim trust try tune turn unify
     update upgrade use validate vary verify vouch wait wake walk warn watch weaken widen wire word wrap
     write zero
 '''.split())
