@@ -85,8 +85,17 @@ class OperationBatch
         unlink(name.c_str());
         servers_[which].start({ server_, "--pool", name + ".pool", "--size", "16M", "--listen",
                                 "shm:" + name, "--domain", "adr", "--dram", "4M", "--quiet" });
-        for (int i = 0; i < 12000 && access(name.c_str(), F_OK) != 0; i++)
+        // The socket's file appears before the server listens there.
+        for (int i = 0; i < 12000 && !is_served("shm:" + name); i++)
             nanosleep(&pause, nullptr);
+    }
+    static bool is_served(const std::string &url)
+    {
+        rpm_conn *conn = nullptr;
+        int err = rpm_conn_open(url.c_str(), nullptr, &conn);
+
+        rpm_conn_close(&conn);
+        return err == 0;
     }
     uint64_t chance(uint64_t below)
     {
