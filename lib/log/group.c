@@ -33,6 +33,14 @@
  * following records. */
 #define POST_BYTES (16u << 10)
 
+/* No append is held back any more: all were sealed, or ended. */
+static void clear_held(struct rpm_log *log)
+{
+    log->sharing = log->waiting > 1;
+    log->waiting = 0;
+    rpmi_conn_holds(log->conn, &log->owner, false);
+}
+
 static unsigned char *header_of(struct rpm_log *log, uint32_t op)
 {
     return log->headers + (uint64_t)op * RPMI_LINE_BYTES;
@@ -230,7 +238,7 @@ int rpmi_group_seal(struct rpm_log *log)
     log->sealed_lsn = log->tail_lsn;
     log->sealed_seq_prior = log->sealed_seq;
     log->sealed_seq = seq;
-    rpmi_group_clear_held(log);
+    clear_held(log);
     (void)submitted(log, err);
     if (err == RPMI_POST_DONE)
         rpmi_log_finish(log, log->submitted, 0);
@@ -268,13 +276,6 @@ int rpmi_group_hold(struct rpm_log *log)
     return 0;
 }
 
-void rpmi_group_clear_held(struct rpm_log *log)
-{
-    log->sharing = log->waiting > 1;
-    log->waiting = 0;
-    rpmi_conn_holds(log->conn, &log->owner, false);
-}
-
 /* Should the pump seal the held appends now? The rules are at the top of this file. */
 static bool should_seal(struct rpm_log *log)
 {
@@ -303,7 +304,7 @@ void rpmi_log_end(struct rpm_log *log, int status)
     log->submitted += log->pending;
     log->pending = 0;
     log->ops_count = 0;
-    rpmi_group_clear_held(log);
+    clear_held(log);
     rpmi_log_finish(log, log->submitted, status);
     if (log->dead == 0)
         log->dead = status;

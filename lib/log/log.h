@@ -238,8 +238,6 @@ int rpmi_group_seal(struct rpm_log *log);
 bool rpmi_group_may_wait(const struct rpm_log *log);
 /* Let the record added last wait for a later seal. Returns as rpmi_group_post(). */
 int rpmi_group_hold(struct rpm_log *log);
-/* No append is held back any more: all were sealed, or ended. */
-void rpmi_group_clear_held(struct rpm_log *log);
 /* Remove the record added last, of which nothing was posted. */
 void rpmi_group_undo(struct rpm_log *log);
 bool rpmi_log_release(struct rpmi_owner *owner, bool blocked);
