@@ -13,6 +13,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/limits.h"
+#include "transport/transport.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,6 +27,16 @@ struct rpmi_outbox {
     uint64_t tail; /* counts up; next free byte */
     bool borrows;  /* the link completes on post, and reads data in the caller's memory */
 };
+
+/* Take @bytes of staging memory of @link for @box. False: the link has fewer left. */
+static inline bool rpmi_outbox_open(struct rpmi_outbox *box, struct rpmi_link *link, uint64_t bytes)
+{
+    RPM_ASSERT(box->base == NULL && bytes >= 2ul * RPMI_LINE_BYTES);
+    box->borrows = (link->flags & RPMI_LINK_COMPLETES_ON_POST) != 0;
+    box->bytes = bytes;
+    box->base = (unsigned char *)link->ops->stage(link, bytes);
+    return box->base != NULL;
+}
 
 /* The largest piece that always finds room once the ring is empty. */
 static inline uint64_t rpmi_outbox_piece_max(const struct rpmi_outbox *box)

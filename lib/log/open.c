@@ -105,7 +105,6 @@ static struct rpm_log *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
     log->flags = opts->flags;
     log->method = opts->method;
     log->inflight_max = opts->inflight_max;
-    log->outbox.borrows = rpmi_conn_is_synchronous(conn);
     log->owner.complete = rpmi_log_complete;
     log->owner.lost = rpmi_log_lost;
     log->owner.has_completion = rpmi_log_has_completion;
@@ -123,14 +122,11 @@ static struct rpm_log *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
 
 static int prepare_writer(struct rpm_log *log, const struct rpm_log_opts *opts)
 {
-    struct rpmi_link *link = log->conn->link;
     int err = make_plans(log, opts->level);
 
     if (err != 0)
         return err;
-    log->outbox.bytes = opts->staging_bytes;
-    log->outbox.base = link->ops->stage(link, opts->staging_bytes);
-    if (log->outbox.base == NULL)
+    if (!rpmi_outbox_open(&log->outbox, log->conn->link, opts->staging_bytes))
         return rpmi_fail(RPM_E_NOMEM,
                          "the log takes %zu bytes of staging memory and its connection has fewer "
                          "left; raise staging_bytes of the connection",

@@ -120,12 +120,7 @@ static struct rpm_region *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
 
 static int take_stage(struct rpm_region *region)
 {
-    struct rpmi_link *link = region->conn->link;
-
-    region->outbox.borrows = rpmi_conn_is_synchronous(region->conn);
-    region->outbox.bytes = RPMI_REGION_STAGE_BYTES;
-    region->outbox.base = link->ops->stage(link, RPMI_REGION_STAGE_BYTES);
-    if (region->outbox.base == NULL)
+    if (!rpmi_outbox_open(&region->outbox, region->conn->link, RPMI_REGION_STAGE_BYTES))
         return rpmi_fail(RPM_E_NOMEM,
                          "a region takes %u bytes of staging memory and its connection has fewer "
                          "left; raise staging_bytes of the connection",
