@@ -8,7 +8,7 @@
  *   option  = key "=" value             key of 1 or more bytes; no key twice
  *   scheme  = lower-case letter, then lower-case letters, digits, "+", "-"
  *
- * Tests: tests/unit/base/url_test.cpp, tests/fuzz/url_fuzz.cpp
+ * Tests: tests/unit/base/url_test.cpp, tests/fuzz/text_fuzz.cpp
  */
 #include "base/url.h"
 

@@ -16,16 +16,20 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "golden"))
 import make  # noqa: E402  (the path is set above)
 
-# What stands in front of the structure in the input, see X_fuzz.cpp.
+# The order of the decoders in message_fuzz.cpp and media_fuzz.cpp: an input begins with its place.
+MESSAGES = ("hello", "accept", "call", "reply", "request", "answer", "net_hello", "challenge", "auth",
+            "grant", "send_message")
+MEDIA = ("frame", "head_slots", "superblock", "directory_entry")
+
+# What stands in front of a structure in the input, see media_fuzz.cpp.
 POOL = struct.pack("<Q", 1 << 20)
 
 TEXTS = {
-    "url": ["shm:pool,mode=ring,wrap=trace+count", "sim:seed=7,preset=adr", "sim:",
+    "text": ["shm:pool,mode=ring,wrap=trace+count", "sim:seed=7,preset=adr", "sim:",
             "verbs://host:7471/pool", "s:,a=b", "shm:x,a=1,a=2", "shm:x,=b", "64K", "99999999999G",
             "18446744073709551615", "a:" + "x" * 508,
-            "s:" + ",".join(f"k{i}=v" for i in range(17))],
-    "hints": ["all", "none", "H6,H9", "-H3", "none,+H9", "all,-H1,-H2", "H10", "H0", "", ",", "h6",
-              "+H1,-H1", "all,none,H5"],
+            "s:" + ",".join(f"k{i}=v" for i in range(17)), "all", "none", "H6,H9", "-H3", "none,+H9",
+            "all,-H1,-H2", "H10", "H0", "", ",", "h6", "+H1,-H1", "all,none,H5"],
     "preset": [
         "# t\ninherits = hints # why\ndimms = 1 dimms # s\n", "dimms=1 dimms,media_write=134 ns",
         "domain = adr\nmedium = devdax\nddio = on\n", "domain=eadr;ddio=off", "dimms = 6 dimms\n",
@@ -128,19 +132,24 @@ def inputs():
     block = {name: bytes(entry[1].data) for name, entry in make.golden().items()}
     lsn = {"frame_line": 1280, "frame_media": 1536, "frame_pad": 65344}
     found = {
-        "super": {"whole": POOL + block["super"]},
-        "dirent": {"whole": POOL + block["dirent"]},
-        "head": {"same": heads((7, 7, 7, 7)), "pairs": heads((8, 7, 8, 7)), "torn": heads((6, 7, 0, 7)),
-                 "single": bytes(64) + heads((7,)) + bytes(128)},
-        "frame": {name: struct.pack("<Q", lsn[name]) + block[name] for name in lsn},
-        "hello": {"whole": block["hello"]},
-        "accept": {"open": block["accept"], "shut": block["accept_refused"]},
-        "call": {"whole": block["call"]},
-        "reply": {"whole": block["reply"]},
-        "request": {
-            "whole": block["request"] + block["answers"][:16] + block["auth"] + block["challenge"],
-            "call": block["request_call"] + block["answers"][16:32] + block["auth"] +
-                    block["net_hello"]},
+        "message": {name: bytes([MESSAGES.index(kind)]) + data for name, kind, data in [
+            ("hello", "hello", block["hello"]), ("accept", "accept", block["accept"]),
+            ("accept_refused", "accept", block["accept_refused"]), ("call", "call", block["call"]),
+            ("reply", "reply", block["reply"]), ("request", "request", block["request"]),
+            ("request_call", "request", block["request_call"]),
+            ("net_hello", "net_hello", block["net_hello"]),
+            ("challenge", "challenge", block["challenge"]), ("auth", "auth", block["auth"]),
+            ("grant", "grant", block["message_reply"][-40:]),
+            *[(f"answer{i}", "answer", block["answers"][16 * i:16 * i + 16]) for i in range(4)],
+            *[(name, "send_message", block[name]) for name in sorted(block) if name.startswith("message_")]]},
+        "media": {name: bytes([MEDIA.index(kind)]) + data for name, kind, data in [
+            ("super", "superblock", POOL + block["super"]),
+            ("dirent", "directory_entry", POOL + block["dirent"]),
+            ("head_same", "head_slots", heads((7, 7, 7, 7))),
+            ("head_pairs", "head_slots", heads((8, 7, 8, 7))),
+            ("head_torn", "head_slots", heads((6, 7, 0, 7))),
+            ("head_single", "head_slots", bytes(64) + heads((7,)) + bytes(128)),
+            *[(name, "frame", struct.pack("<Q", lsn[name]) + block[name]) for name in lsn]]},
         "steps": {"whole": struct.pack("<H", 136) + bytes(8) + block["steps"],
                   "denied": struct.pack("<H", 136) + b"\4" + bytes(7) + block["steps"],
                   "ends": struct.pack("<H", 136) + b"\0\0\0\7" + bytes(4) + block["steps"]},
