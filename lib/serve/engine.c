@@ -19,10 +19,10 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/err.h"
 #include "base/mac.h"
 #include "serve/request.h"
-#include "transport/shm/membarrier.h"
 
 #include <sched.h>
 #include <string.h>

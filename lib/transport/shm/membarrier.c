@@ -7,25 +7,12 @@
 #include "transport/shm/membarrier.h"
 
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 static long membarrier(int command)
 {
     return syscall(__NR_membarrier, command, 0, 0);
-}
-
-uint32_t rpmi_bound_cpu(void)
-{
-    cpu_set_t set;
-
-    if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) != 1)
-        return 0;
-    for (uint32_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &set))
-            return cpu + 1;
-    return 0;
 }
 
 bool rpmi_membarrier_register(void)

@@ -13,11 +13,6 @@
 #define RPMI_SHM_MEMBARRIER_H
 
 #include <stdbool.h>
-#include <stdint.h>
-
-/* The CPU that this thread is bound to, plus 1; 0 if it may run on several. When a client and the
- * engine are bound to the same CPU, neither may spin: it would keep the other from running. */
-uint32_t rpmi_bound_cpu(void);
 
 /* Register this process for membarriers. False: the kernel cannot, use full fences. */
 bool rpmi_membarrier_register(void);

@@ -17,6 +17,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "transport/remote.h"
