@@ -22,7 +22,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "transport/shm/membarrier.h"
+#include "transport/membarrier.h"
 #include "wire/guard.h"
 
 #include <fcntl.h>

@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "base/opts.h"
 #include "base/rng.h"
-#include "transport/shm/membarrier.h"
+#include "transport/membarrier.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -15,8 +15,8 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "serve/request.h"
+#include "transport/membarrier.h"
 #include "transport/op.h"
-#include "transport/shm/membarrier.h"
 #include "transport/shm/sock.h"
 
 #include <linux/futex.h>

@@ -23,7 +23,7 @@
 #include "base/err.h"
 #include "pmem/cpu_copy.h"
 #include "pool/service.h"
-#include "transport/shm/membarrier.h"
+#include "transport/membarrier.h"
 #include "wire/steps.h"
 
 #include <errno.h>

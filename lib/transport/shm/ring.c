@@ -20,8 +20,8 @@
 #include "base/cpu.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "transport/membarrier.h"
 #include "transport/remote.h"
-#include "transport/shm/membarrier.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "transport/membarrier.h"
 #include "transport/remote.h"
-#include "transport/shm/membarrier.h"
 
 #include <string.h>
 #include <sys/mman.h>

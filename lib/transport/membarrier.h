@@ -9,8 +9,8 @@
  * fence on both sides; or none on the frequent side and a membarrier on the rare one, by which the
  * kernel makes every CPU that runs a registered process execute a full fence.
  */
-#ifndef RPMI_SHM_MEMBARRIER_H
-#define RPMI_SHM_MEMBARRIER_H
+#ifndef RPMI_MEMBARRIER_H
+#define RPMI_MEMBARRIER_H
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
  *
  * Tests: tests/conform/fence_test.cpp
  */
-#include "transport/shm/membarrier.h"
+#include "transport/membarrier.h"
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
