@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "transport/shm/path.h"
+#include "transport/sock_path.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static int listen_at(struct rpmi_shm_listener *listener, const struct rpmi_url *
             err = rpmi_fail(RPM_E_INVAL, "a server has one shm: name: remove shm:%s or the other",
                             url->address);
     if (err == 0)
-        err = rpmi_shm_path(url->address, true, listener->name.path, NULL);
+        err = rpmi_sock_path(url->address, true, listener->name.path, NULL);
     if (err == 0)
         err = rpmi_sock_name_listen(&listener->name, SOCK_SEQPACKET, server->socket_mode);
     return err != 0 ? err : rpmi_shm_watch(listener, true);

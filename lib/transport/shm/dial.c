@@ -154,7 +154,7 @@ int rpmi_shm_dial(const struct rpmi_shm *shm, uint64_t deadline_ns, struct rpmi_
     for (int i = 0; i < RPMI_FDS; i++)
         grant->fds[i] = -1;
     if (shm->same_user)
-        err = rpmi_shm_check_server(grant->sock, shm->path);
+        err = rpmi_sock_check_server(grant->sock, shm->path);
     if (err == 0)
         err = handshake(shm, deadline_ns, grant);
     if (err != 0)

@@ -39,7 +39,7 @@ static int parse_url(const struct rpmi_url *url, struct rpmi_shm *shm)
         shm->hello.mode = RPMI_MODE_RING;
     else
         return rpmi_fail(RPM_E_INVAL, "mode=%s; expected is auto, direct or ring", mode);
-    return rpmi_shm_path(url->address, false, shm->path, &shm->same_user);
+    return rpmi_sock_path(url->address, false, shm->path, &shm->same_user);
 }
 
 static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_shm *shm)

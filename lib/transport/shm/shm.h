@@ -8,8 +8,8 @@
 
 #include "pmem/cpu_copy.h"
 #include "transport/shm/liveness.h"
-#include "transport/shm/path.h"
 #include "transport/shm/sock.h"
+#include "transport/sock_path.h"
 #include "transport/stage.h"
 #include "transport/transport.h"
 #include "transport/watch.h"

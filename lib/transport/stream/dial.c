@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "transport/shm/path.h"
+#include "transport/sock_path.h"
 #include "transport/stream/tls.h"
 
 #include <errno.h>
@@ -112,7 +112,7 @@ static int connect_unix(const struct rpmi_stream_name *name, uint64_t deadline_n
     if (err != 0)
         return connect_failed(name, err);
     if (name->same_user)
-        err = rpmi_shm_check_server(*fd, name->path);
+        err = rpmi_sock_check_server(*fd, name->path);
     if (err != 0)
         (void)close(*fd);
     return err;

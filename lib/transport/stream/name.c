@@ -36,19 +36,19 @@ static int timeout_get(const struct rpmi_url *url, uint32_t *timeout_ms)
 
 static int local_get(const char *address, bool serve, struct rpmi_stream_name *name)
 {
-    char beside[RPMI_SHM_PATH_BYTES];
+    char beside[RPMI_SOCK_PATH_BYTES];
     int len;
 
     if (address[0] == '\0')
         return rpmi_fail(RPM_E_INVAL, "the URL names no server: unix:NAME");
     if (strchr(address, '/') != NULL)
-        return rpmi_shm_path(address, serve, name->path, &name->same_user);
+        return rpmi_sock_path(address, serve, name->path, &name->same_user);
     len = snprintf(beside, sizeof(beside), "%s.stream", address);
     if (len < 0 || (size_t)len >= sizeof(beside))
         return rpmi_fail(RPM_E_INVAL,
                          "the name of a socket has %zu bytes, maximum %zu; choose a shorter one",
                          strlen(address), sizeof(beside) - sizeof(".stream"));
-    return rpmi_shm_path(beside, serve, name->path, &name->same_user);
+    return rpmi_sock_path(beside, serve, name->path, &name->same_user);
 }
 
 int rpmi_stream_name_get(const struct rpmi_url *url, bool serve, struct rpmi_stream_name *name)

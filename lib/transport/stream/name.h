@@ -8,7 +8,7 @@
 
 #include "base/endpoint.h"
 #include "base/url.h"
-#include "transport/shm/path.h"
+#include "transport/sock_path.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,8 +18,8 @@
 struct rpmi_stream_name {
     bool local;     /* unix: */
     bool same_user; /* of a local one: the server must run as this user or as root */
-    char path[RPMI_SHM_PATH_BYTES]; /* of a local one */
-    struct rpmi_endpoint endpoint;  /* of any other */
+    char path[RPMI_SOCK_PATH_BYTES]; /* of a local one */
+    struct rpmi_endpoint endpoint;   /* of any other */
     uint32_t timeout_ms;
 };
 

@@ -69,13 +69,13 @@ TEST_CASE("name: a Unix socket is in the same directory as that of shm:, with an
 {
     RuntimeDir dir("/dir");
     rpmi_stream_name name;
-    char shm[RPMI_SHM_PATH_BYTES];
+    char shm[RPMI_SOCK_PATH_BYTES];
     bool ours;
 
     REQUIRE(parse("unix:demo", &name) == 0);
     CHECK(name.local);
     CHECK(std::string(name.path) == "/dir/demo.stream.sock");
-    REQUIRE(rpmi_shm_path("demo", false, shm, &ours) == 0);
+    REQUIRE(rpmi_sock_path("demo", false, shm, &ours) == 0);
     CHECK(std::string(shm) != name.path);
     REQUIRE(parse("unix:/tmp/a.sock", &name) == 0);
     CHECK(std::string(name.path) == "/tmp/a.sock");

@@ -3,7 +3,7 @@
 #include "support/dir.h"
 
 extern "C" {
-#include "transport/shm/path.h"
+#include "transport/sock_path.h"
 }
 #include <cstdlib>
 #include <librpm.h>
@@ -44,63 +44,63 @@ class Env
 
 } // namespace
 
-TEST_CASE("path: a name with a slash is a path", "[unit]")
+TEST_CASE("socket path: a name with a slash is a path", "[unit]")
 {
-    char path[RPMI_SHM_PATH_BYTES];
+    char path[RPMI_SOCK_PATH_BYTES];
     bool ours = true;
 
-    REQUIRE(rpmi_shm_path("/some/where", false, path, &ours) == 0);
+    REQUIRE(rpmi_sock_path("/some/where", false, path, &ours) == 0);
     CHECK(std::string(path) == "/some/where");
     CHECK_FALSE(ours);
 }
 
-TEST_CASE("path: a bare name lies in the runtime directory", "[unit]")
+TEST_CASE("socket path: a bare name lies in the runtime directory", "[unit]")
 {
     Env given("LIBRPM_RUNTIME_DIR", "/given");
     Env session("XDG_RUNTIME_DIR", "/session");
-    char path[RPMI_SHM_PATH_BYTES];
+    char path[RPMI_SOCK_PATH_BYTES];
     bool ours = true;
 
-    REQUIRE(rpmi_shm_path("n", false, path, &ours) == 0);
+    REQUIRE(rpmi_sock_path("n", false, path, &ours) == 0);
     CHECK(std::string(path) == "/given/n.sock");
     CHECK_FALSE(ours);
     Env none("LIBRPM_RUNTIME_DIR", nullptr);
-    REQUIRE(rpmi_shm_path("n", false, path, &ours) == 0);
+    REQUIRE(rpmi_sock_path("n", false, path, &ours) == 0);
     CHECK(std::string(path) == "/session/librpm/n.sock");
     CHECK(ours);
     Env neither("XDG_RUNTIME_DIR", nullptr);
-    REQUIRE(rpmi_shm_path("n", false, path, &ours) == 0);
+    REQUIRE(rpmi_sock_path("n", false, path, &ours) == 0);
     CHECK(std::string(path) == (geteuid() == 0
                                     ? "/run/librpm/n.sock"
                                     : "/tmp/librpm-" + std::to_string(geteuid()) + "/n.sock"));
 }
 
-TEST_CASE("path: no name, and one too long for a socket", "[unit]")
+TEST_CASE("socket path: no name, and one too long for a socket", "[unit]")
 {
     Env given("LIBRPM_RUNTIME_DIR", "/given");
-    char path[RPMI_SHM_PATH_BYTES];
+    char path[RPMI_SOCK_PATH_BYTES];
 
-    CHECK(rpmi_shm_path("", false, path, nullptr) == RPM_E_INVAL);
-    CHECK(rpmi_shm_path(std::string(120, 'n').c_str(), false, path, nullptr) == RPM_E_INVAL);
-    CHECK(rpmi_shm_path(("/" + std::string(107, 'n')).c_str(), false, path, nullptr) ==
+    CHECK(rpmi_sock_path("", false, path, nullptr) == RPM_E_INVAL);
+    CHECK(rpmi_sock_path(std::string(120, 'n').c_str(), false, path, nullptr) == RPM_E_INVAL);
+    CHECK(rpmi_sock_path(("/" + std::string(107, 'n')).c_str(), false, path, nullptr) ==
           RPM_E_INVAL);
-    CHECK(rpmi_shm_path(("/" + std::string(106, 'n')).c_str(), false, path, nullptr) == 0);
+    CHECK(rpmi_sock_path(("/" + std::string(106, 'n')).c_str(), false, path, nullptr) == 0);
 }
 
-TEST_CASE("path: a directory is made for its user alone, and one open to others is refused",
+TEST_CASE("socket path: a directory is made for its user alone, and one open to others is refused",
           "[unit]")
 {
     support::Dir dir;
     Env given("LIBRPM_RUNTIME_DIR", (dir / "run").c_str());
-    char path[RPMI_SHM_PATH_BYTES];
+    char path[RPMI_SOCK_PATH_BYTES];
     struct stat st;
 
-    REQUIRE(rpmi_shm_path("n", true, path, nullptr) == 0);
+    REQUIRE(rpmi_sock_path("n", true, path, nullptr) == 0);
     REQUIRE(stat((dir / "run").c_str(), &st) == 0);
     CHECK((st.st_mode & 0777) == 0700);
     REQUIRE(chmod((dir / "run").c_str(), 0777) == 0);
-    CHECK(rpmi_shm_path("n", true, path, nullptr) == RPM_E_DENIED);
+    CHECK(rpmi_sock_path("n", true, path, nullptr) == RPM_E_DENIED);
     REQUIRE(rmdir((dir / "run").c_str()) == 0);
     REQUIRE(symlink("/tmp", (dir / "run").c_str()) == 0);
-    CHECK(rpmi_shm_path("n", true, path, nullptr) == RPM_E_DENIED);
+    CHECK(rpmi_sock_path("n", true, path, nullptr) == RPM_E_DENIED);
 }

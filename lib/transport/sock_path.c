@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path.c: the path of a Unix socket by its name, computed by one function for server and client,
- * and the check of the user that serves there.
+ * sock_path.c: the path of a Unix socket by its name, computed by one function for server and
+ * client, and the check of the user that serves there.
  *
  * A directory that any user may create, such as one below /tmp, is used only if it belongs to this
  * user and no other user can write to it.
  *
- * Tests: tests/unit/transport/shm/path_test.cpp
+ * Tests: tests/unit/transport/sock_path_test.cpp
  */
-#include "transport/shm/path.h"
+#include "transport/sock_path.h"
 
 #include "base/err.h"
 
@@ -60,9 +60,9 @@ static int make_dir(const char *dir)
     return 0;
 }
 
-int rpmi_shm_path(const char *name, bool make, char path[], bool *same_user)
+int rpmi_sock_path(const char *name, bool make, char path[], bool *same_user)
 {
-    char dir[RPMI_SHM_PATH_BYTES];
+    char dir[RPMI_SOCK_PATH_BYTES];
     int len;
     int err;
 
@@ -71,26 +71,26 @@ int rpmi_shm_path(const char *name, bool make, char path[], bool *same_user)
     if (same_user != NULL)
         *same_user = false;
     if (strchr(name, '/') != NULL) {
-        len = snprintf(path, RPMI_SHM_PATH_BYTES, "%s", name);
+        len = snprintf(path, RPMI_SOCK_PATH_BYTES, "%s", name);
     } else {
         err = runtime_dir(dir, sizeof(dir));
         if (err == 0 && make)
             err = make_dir(dir);
         if (err != 0)
             return err;
-        len = snprintf(path, RPMI_SHM_PATH_BYTES, "%s/%s.sock", dir, name);
+        len = snprintf(path, RPMI_SOCK_PATH_BYTES, "%s/%s.sock", dir, name);
         if (same_user != NULL)
             *same_user = getenv("LIBRPM_RUNTIME_DIR") == NULL;
     }
-    if (len < 0 || (size_t)len >= RPMI_SHM_PATH_BYTES)
+    if (len < 0 || (size_t)len >= RPMI_SOCK_PATH_BYTES)
         return rpmi_fail(
             RPM_E_INVAL,
             "the socket path of '%.40s...' has %d bytes, maximum %zu; choose a shorter name", name,
-            len, RPMI_SHM_PATH_BYTES - 1);
+            len, RPMI_SOCK_PATH_BYTES - 1);
     return 0;
 }
 
-int rpmi_shm_check_server(int sock, const char *path)
+int rpmi_sock_check_server(int sock, const char *path)
 {
     struct ucred peer;
     socklen_t bytes = sizeof(peer);
