@@ -31,11 +31,10 @@ int rpm_server_run(struct rpm_server *server)
 
     int err = 0;
 
-    rpmi_liveness_begin(server->liveness);
+    rpmi_listeners_begin(server);
     while (err == 0 && __atomic_load_n(&server->stopping, __ATOMIC_ACQUIRE) == 0)
         err = turn(server);
-    rpmi_liveness_end(server->liveness);
-    rpmi_listeners_disconnect(server);
+    rpmi_listeners_end(server);
     rpmi_mac_thread_end();
     return err;
 }

@@ -9,9 +9,8 @@
  * the control thread, when it gets the lock for a claim, sees every store of the writer that it
  * fences.
  *
- * Going to sleep: the engine sets engine_sleeps, orders that store against every client's (by a
- * membarrier), and looks for requests once more. A client stores its request, then reads
- * engine_sleeps. So either the engine sees the request, or the client sees it asleep and wakes it.
+ * Going to sleep: the engine asks each listener to wake it at the next request, then looks for
+ * requests once more.
  *
  * Tests: tests/conform/transport_test.cpp, tests/unit/serve/shm/ring_test.cpp
  */
@@ -103,10 +102,9 @@ static int sleep_till_notified(struct rpm_server *server)
     int n = 0;
 
     RPM_ASSERT(server->engine_runs == 1);
-    __atomic_store_n(&server->liveness->engine_sleeps, 1, __ATOMIC_SEQ_CST);
     if (!rpmi_listeners_arm(server) && !rpmi_listeners_ready(server) && !stopping(server))
         n = epoll_wait(server->engine_epoll_fd, events, EVENTS_MAX, -1);
-    __atomic_store_n(&server->liveness->engine_sleeps, 0, __ATOMIC_RELAXED);
+    rpmi_listeners_disarm(server);
     if (n < 0 && errno != EINTR)
         return rpmi_fail(RPM_E_IO, "cannot wait for clients' notifications: %s", strerror(errno));
     if (n > 0 && read(server->engine_notify_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
@@ -132,7 +130,7 @@ int rpm_server_engine(struct rpm_server *server)
     uint32_t cpu = rpmi_bound_cpu();
     int err = 0;
 
-    __atomic_store_n(&server->liveness->engine_cpu, cpu, __ATOMIC_RELAXED);
+    rpmi_listeners_engine_begin(server, cpu);
     set_running(server, true);
     while (err == 0 && !stopping(server)) {
         if (rpmi_listeners_ready(server) || (rpmi_listeners_may_spin(server, cpu) && spin(server)))

@@ -31,6 +31,10 @@ struct rpmi_listener_ops {
     int (*open)(struct rpm_server *server, const struct rpmi_url *url,
                 struct rpmi_listener **listener);
 
+    /* Control thread, before its first turn: tell clients that the server lives, until end() is
+     * called or this thread dies. NULL: clients notice the server's death by their connection. */
+    void (*begin)(struct rpmi_listener *listener);
+
     /* Control thread, when some control_fd is readable or the time has passed that the last turn
      * returned: accept connections, continue handshakes, serve calls, end sessions. Returns the
      * milliseconds within which the next turn must come, -1: no limit. */
@@ -38,7 +42,11 @@ struct rpmi_listener_ops {
 
     /* Control thread, after its last turn: disconnect clients, which would else wait until the
      * server is closed. NULL: close() does it. */
-    void (*disconnect)(struct rpmi_listener *listener);
+    void (*end)(struct rpmi_listener *listener);
+
+    /* Engine, before its first pass, bound to @cpu (0: to none): tell clients, which must not spin
+     * on the same CPU. NULL: clients are not told. */
+    void (*engine_begin)(struct rpmi_listener *listener, uint32_t cpu);
 
     /* Engine: is a request waiting? Cheap, never blocks. */
     bool (*ready)(struct rpmi_listener *listener);
@@ -49,6 +57,9 @@ struct rpmi_listener_ops {
     /* Engine, about to sleep on engine_fd: arrange that it becomes readable when a request arrives.
      * True: one is waiting already. NULL: it always becomes readable. */
     bool (*arm)(struct rpmi_listener *listener);
+
+    /* Engine, awake again: undo arm(). NULL: there is nothing to undo. */
+    void (*disarm)(struct rpmi_listener *listener);
 
     /* Engine, under the server's lock: carry out waiting requests, for a bounded time. */
     void (*take)(struct rpmi_listener *listener, struct rpmi_batch *batch);

@@ -126,6 +126,13 @@ int rpm_server_url(const struct rpm_server *server, uint32_t index, char *url, s
     return 0;
 }
 
+void rpmi_listeners_begin(struct rpm_server *server)
+{
+    for (uint32_t i = 0; i < server->listeners_n; i++)
+        if (server->listeners[i]->ops->begin != NULL)
+            server->listeners[i]->ops->begin(server->listeners[i]);
+}
+
 /* Milliseconds until a listener's next turn must come, -1: no limit. */
 int rpmi_listeners_turn(struct rpm_server *server)
 {
@@ -140,11 +147,11 @@ int rpmi_listeners_turn(struct rpm_server *server)
     return wait_ms;
 }
 
-void rpmi_listeners_disconnect(struct rpm_server *server)
+void rpmi_listeners_end(struct rpm_server *server)
 {
     for (uint32_t i = 0; i < server->listeners_n; i++)
-        if (server->listeners[i]->ops->disconnect != NULL)
-            server->listeners[i]->ops->disconnect(server->listeners[i]);
+        if (server->listeners[i]->ops->end != NULL)
+            server->listeners[i]->ops->end(server->listeners[i]);
 }
 
 int rpmi_listeners_quiesce(struct rpm_server *server, uint64_t header_offset)
@@ -167,6 +174,13 @@ bool rpmi_listeners_kill_writer(struct rpm_server *server, uint64_t header_offse
             return true;
     }
     return false;
+}
+
+void rpmi_listeners_engine_begin(struct rpm_server *server, uint32_t cpu)
+{
+    for (uint32_t i = 0; i < server->listeners_n; i++)
+        if (server->listeners[i]->ops->engine_begin != NULL)
+            server->listeners[i]->ops->engine_begin(server->listeners[i], cpu);
 }
 
 bool rpmi_listeners_may_spin(const struct rpm_server *server, uint32_t cpu)
@@ -197,6 +211,13 @@ bool rpmi_listeners_arm(const struct rpm_server *server)
             server->listeners[i]->ops->arm(server->listeners[i]))
             waiting = true;
     return waiting;
+}
+
+void rpmi_listeners_disarm(const struct rpm_server *server)
+{
+    for (uint32_t i = 0; i < server->listeners_n; i++)
+        if (server->listeners[i]->ops->disarm != NULL)
+            server->listeners[i]->ops->disarm(server->listeners[i]);
 }
 
 void rpmi_listeners_close(struct rpm_server *server)

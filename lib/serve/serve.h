@@ -13,7 +13,6 @@
 #include "pmem/media.h"
 #include "pool/service.h"
 #include "serve/listener.h"
-#include "transport/shm/liveness.h"
 #include "wire/hello.h"
 #include "wire/steps.h"
 
@@ -61,8 +60,6 @@ struct rpm_server {
     pthread_mutex_t lock; /* over service */
     uint32_t wanted;      /* threads that wait for the lock in rpmi_serve_lock(): before the engine
                              takes it, it waits until there are none */
-    struct rpmi_liveness *liveness;
-    int liveness_fd;
     int guard_fd; /* the pool file opened again: to test whether a guard slot's lock is held */
     int stop_fd;
     int engine_notify_fd; /* the control thread wakes the engine, which then frees closed rings */
@@ -110,16 +107,19 @@ void rpmi_serve_unlock(struct rpm_server *server);
  * rpmi_listeners_close() closes what was opened before it. The others call an operation of struct
  * rpmi_listener_ops at each listener. */
 int rpmi_listeners_open(struct rpm_server *server, const char *list);
+void rpmi_listeners_begin(struct rpm_server *server);
 int rpmi_listeners_turn(struct rpm_server *server);
-void rpmi_listeners_disconnect(struct rpm_server *server);
+void rpmi_listeners_end(struct rpm_server *server);
 int rpmi_listeners_quiesce(struct rpm_server *server, uint64_t header_offset);
 /* True: the process that holds the guard slot was killed. */
 bool rpmi_listeners_kill_writer(struct rpm_server *server, uint64_t header_offset, uint32_t slot);
+void rpmi_listeners_engine_begin(struct rpm_server *server, uint32_t cpu);
 bool rpmi_listeners_ready(const struct rpm_server *server);
 /* May the engine, bound to @cpu (0: to none), spin? Not if every client is bound to that CPU too:
  * the engine would keep them from running. */
 bool rpmi_listeners_may_spin(const struct rpm_server *server, uint32_t cpu);
 bool rpmi_listeners_arm(const struct rpm_server *server); /* True: requests are there already */
+void rpmi_listeners_disarm(const struct rpm_server *server);
 void rpmi_listeners_close(struct rpm_server *server);
 
 /* sock_name.c: take @name->path, with no descriptors yet, and listen there. RPM_E_OWNED,

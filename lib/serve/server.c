@@ -18,7 +18,6 @@
 #include "base/mem.h"
 #include "base/opts.h"
 #include "base/rng.h"
-#include "transport/membarrier.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -147,12 +146,6 @@ static int open_events(struct rpm_server *server)
         err = watch(server->engine_epoll_fd, server->stop_fd);
     if (err == 0)
         err = watch(server->engine_epoll_fd, server->engine_notify_fd);
-    if (err == 0)
-        err = rpmi_liveness_open(&server->liveness, &server->liveness_fd);
-    if (err == 0)
-        server->liveness->membarrier = rpmi_membarrier_register() ? 1 : 0;
-    if (err == 0)
-        server->liveness->events = 1;
     return err;
 }
 
@@ -175,7 +168,7 @@ static struct rpm_server *server_alloc(const struct rpm_server_opts *opts)
     if (server == NULL)
         return NULL;
     server->guard_fd = server->stop_fd = server->engine_notify_fd = server->epoll_fd = -1;
-    server->engine_epoll_fd = server->liveness_fd = -1;
+    server->engine_epoll_fd = -1;
     server->flags = opts->flags;
     server->clients_max = opts->clients_max;
     server->socket_mode = opts->socket_mode;
@@ -320,7 +313,6 @@ void rpm_server_close(struct rpm_server **server)
         rpmi_diag(RPM_DIAG_ERROR, "the pool could not be made durable at the end: %s",
                   rpm_last_error());
     rpmi_service_close(&old->service);
-    rpmi_liveness_close(old->liveness, old->liveness_fd);
     close_fd(&old->guard_fd);
     close_fd(&old->stop_fd);
     close_fd(&old->engine_notify_fd);

@@ -232,7 +232,7 @@ static int grant(struct rpmi_shm_listener *listener, struct rpmi_shm_session *se
     if (err != 0)
         return err;
     RPM_ASSERT((mode == RPMI_MODE_RING) == (session->ring != NULL));
-    fds[RPMI_FD_LIVENESS] = server->liveness_fd;
+    fds[RPMI_FD_LIVENESS] = listener->liveness_fd;
     accepted->mode = (uint32_t)mode;
     if (mode == RPMI_MODE_RING) {
         fds[RPMI_FD_RING] = session->ring->fd;

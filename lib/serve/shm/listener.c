@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listener.c: open and close the shm: listener; its table of operations (listener.h).
+ * listener.c: open and close the shm: listener, with its liveness page; its table of operations
+ * (listener.h).
  *
  * Tests: tests/unit/serve/listeners_test.cpp, tests/unit/serve/server_test.cpp
  */
@@ -9,6 +10,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "transport/membarrier.h"
 #include "transport/sock_path.h"
 
 #include <stdio.h>
@@ -30,6 +32,7 @@ static void shm_close(struct rpmi_listener *base)
             rpmi_serve_ring_retire(&listener->ring[i]);
     if (base->control_fd >= 0)
         (void)close(base->control_fd);
+    rpmi_liveness_close(listener->liveness, listener->liveness_fd);
     rpmi_admission_close(&listener->admission);
     rpmi_free(listener->session);
     rpmi_free(listener->ring);
@@ -51,6 +54,17 @@ static int make_sessions(struct rpmi_shm_listener *listener)
     RPM_ASSERT(sessions > listener->base.server->clients_max); /* one is free for a handshake */
     listener->sessions = sessions;
     listener->rings = sessions;
+    return 0;
+}
+
+static int make_liveness(struct rpmi_shm_listener *listener)
+{
+    int err = rpmi_liveness_open(&listener->liveness, &listener->liveness_fd);
+
+    if (err != 0)
+        return err;
+    listener->liveness->membarrier = rpmi_membarrier_register() ? 1 : 0;
+    listener->liveness->events = 1;
     return 0;
 }
 
@@ -81,11 +95,13 @@ static int shm_open_listener(struct rpm_server *server, const struct rpmi_url *u
     fresh->base.server = server;
     fresh->base.engine_fd = -1; /* each ring has an eventfd, which the engine watches itself */
     fresh->base.facts = server->facts;
-    fresh->name.listen_fd = fresh->name.lock_fd = -1;
+    fresh->name.listen_fd = fresh->name.lock_fd = fresh->liveness_fd = -1;
     fresh->base.control_fd = epoll_create1(EPOLL_CLOEXEC);
     err = make_sessions(fresh);
     if (err == 0 && fresh->base.control_fd < 0)
         err = rpmi_fail(RPM_E_IO, "cannot open a listener's descriptors: %s", strerror(errno));
+    if (err == 0)
+        err = make_liveness(fresh);
     if (err == 0)
         err = listen_at(fresh, url);
     if (err != 0) {
@@ -101,11 +117,14 @@ const struct rpmi_listener_ops rpmi_shm_listener = {
     .scheme = "shm",
     .in_memory = true,
     .open = shm_open_listener,
+    .begin = rpmi_shm_begin,
     .turn = rpmi_shm_turn,
-    .disconnect = rpmi_shm_disconnect,
+    .end = rpmi_shm_end,
+    .engine_begin = rpmi_shm_engine_begin,
     .ready = rpmi_shm_ready,
     .may_spin = rpmi_shm_may_spin,
     .arm = rpmi_shm_arm,
+    .disarm = rpmi_shm_disarm,
     .take = rpmi_shm_take,
     .answer = rpmi_shm_answer,
     .kill_writer = rpmi_shm_kill_writer,

@@ -185,6 +185,11 @@ static void answer(struct rpmi_serve_ring *ring, int msync_status)
         wake(ring, waits);
 }
 
+void rpmi_shm_engine_begin(struct rpmi_listener *base, uint32_t cpu)
+{
+    __atomic_store_n(&rpmi_shm_listener_of(base)->liveness->engine_cpu, cpu, __ATOMIC_RELAXED);
+}
+
 bool rpmi_shm_ready(struct rpmi_listener *base)
 {
     struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);
@@ -215,16 +220,23 @@ bool rpmi_shm_may_spin(struct rpmi_listener *base, uint32_t cpu)
     return false;
 }
 
-/* The membarrier orders the engine's store of engine_sleeps before its next check for requests. A
- * client whose ring begins after the check here gets the ring later, so it reads engine_sleeps
- * as 1. */
+/* The engine sets engine_sleeps, orders that store against every client's (by a membarrier), and
+ * then looks for requests once more. A client stores its request, then reads engine_sleeps. So
+ * either the engine sees the request, or the client sees it asleep and wakes it. A client whose
+ * ring begins after the check of rings_high gets the ring later, so it reads engine_sleeps as 1. */
 bool rpmi_shm_arm(struct rpmi_listener *base)
 {
     struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);
 
+    __atomic_store_n(&listener->liveness->engine_sleeps, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&listener->rings_high, __ATOMIC_SEQ_CST) != 0)
         (void)rpmi_membarrier_all();
     return false;
+}
+
+void rpmi_shm_disarm(struct rpmi_listener *base)
+{
+    __atomic_store_n(&rpmi_shm_listener_of(base)->liveness->engine_sleeps, 0, __ATOMIC_RELAXED);
 }
 
 void rpmi_shm_take(struct rpmi_listener *base, struct rpmi_batch *batch)

@@ -123,6 +123,11 @@ static int expire_handshakes(struct rpmi_shm_listener *listener)
     return wait_ms;
 }
 
+void rpmi_shm_begin(struct rpmi_listener *base)
+{
+    rpmi_liveness_begin(rpmi_shm_listener_of(base)->liveness);
+}
+
 int rpmi_shm_turn(struct rpmi_listener *base)
 {
     struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);
@@ -143,10 +148,11 @@ int rpmi_shm_turn(struct rpmi_listener *base)
 }
 
 /* A client that sleeps on its socket wakes up now, not when the server is closed. */
-void rpmi_shm_disconnect(struct rpmi_listener *base)
+void rpmi_shm_end(struct rpmi_listener *base)
 {
     struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);
 
+    rpmi_liveness_end(listener->liveness);
     for (uint32_t i = 0; i < listener->sessions; i++)
         if (listener->session[i].sock >= 0)
             (void)shutdown(listener->session[i].sock, SHUT_RDWR);

@@ -14,6 +14,7 @@
 #include "serve/admission.h"
 #include "serve/listener.h"
 #include "serve/serve.h"
+#include "transport/shm/liveness.h"
 #include "wire/hello.h"
 #include "wire/ring.h"
 
@@ -69,6 +70,8 @@ struct rpmi_shm_session {
 struct rpmi_shm_listener {
     struct rpmi_listener base;
     struct rpmi_sock_name name;
+    struct rpmi_liveness *liveness; /* mapped by every client */
+    int liveness_fd;
     uint64_t accept_again_ns; /* no descriptor was left: accept again at this time; 0: now */
     struct rpmi_shm_session *session;
     uint32_t sessions;
@@ -93,8 +96,9 @@ bool rpmi_shm_handshake(struct rpmi_shm_listener *listener, struct rpmi_shm_sess
 void rpmi_shm_drop(struct rpmi_shm_listener *listener, struct rpmi_shm_session *session);
 
 /* sessions.c: operations of struct rpmi_listener_ops. */
+void rpmi_shm_begin(struct rpmi_listener *base);
 int rpmi_shm_turn(struct rpmi_listener *base);
-void rpmi_shm_disconnect(struct rpmi_listener *base);
+void rpmi_shm_end(struct rpmi_listener *base);
 bool rpmi_shm_kill_writer(struct rpmi_listener *base, uint64_t header_offset, uint32_t slot);
 
 /* rings.c: by the control thread. */
@@ -105,9 +109,11 @@ void rpmi_serve_ring_close(struct rpmi_shm_listener *listener, struct rpmi_serve
 void rpmi_serve_ring_retire(struct rpmi_serve_ring *ring);
 
 /* requests.c: operations of struct rpmi_listener_ops. */
+void rpmi_shm_engine_begin(struct rpmi_listener *base, uint32_t cpu);
 bool rpmi_shm_ready(struct rpmi_listener *base);
 bool rpmi_shm_may_spin(struct rpmi_listener *base, uint32_t cpu);
 bool rpmi_shm_arm(struct rpmi_listener *base);
+void rpmi_shm_disarm(struct rpmi_listener *base);
 void rpmi_shm_take(struct rpmi_listener *base, struct rpmi_batch *batch);
 void rpmi_shm_answer(struct rpmi_listener *base, const struct rpmi_batch *batch);
 
