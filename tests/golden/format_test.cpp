@@ -9,7 +9,9 @@ extern "C" {
 #include "wire/head.h"
 #include "wire/hello.h"
 #include "wire/layout.h"
+#include "wire/liveness.h"
 #include "wire/message.h"
+#include "wire/ring.h"
 #include "wire/super.h"
 }
 #include "golden/golden.h"
@@ -87,6 +89,55 @@ TEST_CASE("golden: the parts of a log's header have their places", "[golden]")
     REQUIRE(offsetof(rpmi_guard, since) == 16);
     REQUIRE(offsetof(rpmi_guard, busy) == 64);
     REQUIRE(sizeof(rpmi_guard) == 64 + 8 * 64);
+}
+
+TEST_CASE("golden: the words of the liveness page have their places and meanings", "[golden]")
+{
+    alignas(rpmi_liveness) unsigned char page[sizeof(rpmi_liveness)] = {};
+    auto liveness = reinterpret_cast<rpmi_liveness *>(page);
+    Bytes dead = { 0x00, 0x00, 0x00, 0x40 };  // bit 30: its thread died
+    Bytes alive = { 0x34, 0x12, 0x00, 0x00 }; // thread 0x1234
+
+    REQUIRE(offsetof(rpmi_liveness, life) == 0);
+    REQUIRE(offsetof(rpmi_liveness, engine_sleeps) == 64);
+    REQUIRE(offsetof(rpmi_liveness, engine_cpu) == 68);
+    REQUIRE(offsetof(rpmi_liveness, membarrier) == 72);
+    REQUIRE(offsetof(rpmi_liveness, events) == 76);
+    REQUIRE_FALSE(rpmi_liveness_alive(liveness));
+    memcpy(page, alive.data(), alive.size());
+    REQUIRE(rpmi_liveness_alive(liveness));
+    memcpy(page, dead.data(), dead.size());
+    REQUIRE_FALSE(rpmi_liveness_alive(liveness));
+    REQUIRE(rpmi_liveness_word(liveness) == 1u << 30);
+}
+
+TEST_CASE("golden: the parts of a shared ring have their places", "[golden]")
+{
+    const uint32_t slots = 4;
+    alignas(64) static unsigned char memory[3 * 4096];
+    rpmi_ring ring = {};
+
+    rpmi_ring_layout(&ring, memory, slots, 100);
+    REQUIRE(offsetof(rpmi_ring_head, done) == 0);
+    REQUIRE(offsetof(rpmi_ring_head, failures) == 8);
+    REQUIRE(offsetof(rpmi_ring_head, waits) == 64);
+    REQUIRE(offsetof(rpmi_ring_head, fences) == 68);
+    REQUIRE(offsetof(rpmi_ring_head, cpu) == 72);
+    REQUIRE(reinterpret_cast<unsigned char *>(ring.slot) - memory == 4096);
+    REQUIRE(ring.heads - memory == 4096 + 64 * slots);
+    REQUIRE(reinterpret_cast<unsigned char *>(ring.status) - memory == 4096 + 128 * slots);
+    REQUIRE(ring.staging - memory == 8192);
+    REQUIRE(ring.bytes == sizeof(memory));
+    REQUIRE(offsetof(rpmi_slot, turn) == 0);
+    REQUIRE(offsetof(rpmi_slot, kind) == 4);
+    REQUIRE(offsetof(rpmi_slot, flags) == 5);
+    REQUIRE(offsetof(rpmi_slot, head_bytes) == 6);
+    REQUIRE(offsetof(rpmi_slot, offset) == 8);
+    REQUIRE(offsetof(rpmi_slot, len) == 16);
+    REQUIRE(offsetof(rpmi_slot, key) == 24);
+    REQUIRE(offsetof(rpmi_slot, body) == 28);
+    REQUIRE(offsetof(rpmi_slot, body_bytes) == 32);
+    REQUIRE(offsetof(rpmi_slot, head) == 36);
 }
 
 // Decode, compare, encode again.
