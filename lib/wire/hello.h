@@ -44,6 +44,17 @@ struct rpmi_accept {
     char text[RPMI_ACCEPT_TEXT_BYTES];
 };
 
+/* The descriptors that are sent with an accept message, in this order: the liveness page, then by
+ * mode. A refusal has none. */
+enum {
+    RPMI_FD_LIVENESS = 0,
+    RPMI_FD_POOL = 1, /* direct */
+    RPMI_FD_DRAM = 2,
+    RPMI_FD_RING = 1, /* ring */
+    RPMI_FD_NOTIFY = 2,
+    RPMI_FDS = 3
+};
+
 extern const struct rpmi_layout rpmi_hello_layout;
 extern const struct rpmi_layout rpmi_accept_layout;
 

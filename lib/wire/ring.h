@@ -48,6 +48,8 @@ enum rpmi_waits {
     RPMI_WAITS_EVENT = 2  /* by a message on the socket, once: the server sets it back to 0 first */
 };
 
+#define RPMI_EVENT_BYTES 1u /* that message, whose bytes have no meaning */
+
 struct rpmi_ring_head {
     /* Stored by the server. */
     uint64_t done;     /* requests carried out; its low half is the futex that a client waits on */

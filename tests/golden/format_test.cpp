@@ -91,6 +91,16 @@ TEST_CASE("golden: the parts of a log's header have their places", "[golden]")
     REQUIRE(sizeof(rpmi_guard) == 64 + 8 * 64);
 }
 
+TEST_CASE("golden: the descriptors of an accept message have their order", "[golden]")
+{
+    REQUIRE(RPMI_FDS == 3);
+    REQUIRE(RPMI_FD_LIVENESS == 0);
+    REQUIRE(RPMI_FD_POOL == 1);
+    REQUIRE(RPMI_FD_DRAM == 2);
+    REQUIRE(RPMI_FD_RING == 1);
+    REQUIRE(RPMI_FD_NOTIFY == 2);
+}
+
 TEST_CASE("golden: the words of the liveness page have their places and meanings", "[golden]")
 {
     alignas(rpmi_liveness) unsigned char page[sizeof(rpmi_liveness)] = {};

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/err.h"
-#include "transport/shm/shm.h"
+#include "transport/shm/sock.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -21,16 +21,6 @@
 #include <librpm/facts.h>
 #include <stdbool.h>
 
-/* Descriptors of an accept message: the liveness page first, then by mode. */
-enum {
-    RPMI_FD_LIVENESS = 0,
-    RPMI_FD_POOL = 1, /* direct */
-    RPMI_FD_DRAM = 2,
-    RPMI_FD_RING = 1, /* ring */
-    RPMI_FD_NOTIFY = 2,
-    RPMI_FDS = 3
-};
-
 struct rpmi_shm_key {
     unsigned char *base; /* NULL: no such key */
     uint64_t bytes;

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RPMI_EVENT_BYTES 1u /* a message that only tells the client to check its ring */
 #define RPMI_SOCK_FDS_MAX 4
 
 /* Send one message, with @n descriptors. Waits for room until @deadline_ns on the real clock, 0:
