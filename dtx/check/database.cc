@@ -128,8 +128,8 @@ void print_result(const Found &database, const DatabaseResult &result)
     uint64_t broken = result.broken();
 
     printf("%s: %s%s%" PRIu32 " servers, %" PRIu32 " copies\n",
-           database.cluster->schema().name().c_str(), header.note.c_str(),
-           header.note.empty() ? "" : "; ", header.shards, header.replicas);
+           database.cluster->schema().name().c_str(), header.comment.c_str(),
+           header.comment.empty() ? "" : "; ", header.shards, header.replicas);
     for (uint32_t server : database.dead)
         printf("without server %" PRIu32 " (%s), which was promoted away\n", server,
                database.cluster->options().urls[server].c_str());
@@ -165,9 +165,9 @@ void print_json(const Found &database, const DatabaseResult &result)
     for (const TableSpec &table : database.cluster->schema().tables())
         if (table.kind == TableKind::hash || table.kind == TableKind::ordered)
             json["tables"].push_back(json_of(table));
-    json["note"] = database.header.note;
+    json["comment"] = database.header.comment;
     if (database.workload)
-        json["parameters"] = LoadParameters(name, database.header.note).all();
+        json["parameters"] = LoadParameters(name, database.header.comment).all();
     json["dead"] = database.dead;
     json["unfinished"] = result.leftovers ? json_of(*result.leftovers) : Json(nullptr);
     json["recovery"] = result.recovery ? json_of(*result.recovery) : Json(nullptr);

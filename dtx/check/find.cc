@@ -207,7 +207,7 @@ Schema schema_of(Found &found, const std::string &name, bool workload)
 
     if (!workload)
         return Schema::of_description(name, header.schema_version, header.description);
-    found.workload = workload_of_database(name, header.note, header.shards);
+    found.workload = workload_of_database(name, header.comment, header.shards);
     return found.workload->schema();
 }
 
@@ -231,7 +231,7 @@ Found find_database(const Wanted &wanted)
 
     Schema schema = schema_of(found, name, wanted.workload);
 
-    schema.set_note(found.header.note);
+    schema.set_comment(found.header.comment);
     found.cluster = std::make_unique<Cluster>(std::move(schema), options);
     check_places(*found.cluster, contents);
     if (!wanted.absent.empty())

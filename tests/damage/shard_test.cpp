@@ -33,7 +33,7 @@ namespace
 
 constexpr uint64_t kRows = 40;
 constexpr uint32_t kServers = 2;
-constexpr const char *kNote = "rows=40";
+constexpr const char *kComment = "rows=40";
 
 using Bytes = std::vector<unsigned char>;
 
@@ -51,11 +51,11 @@ struct Mutant {
     }
 };
 
-Tables with_note()
+Tables with_comment()
 {
     Tables tables;
 
-    tables.schema.set_note(kNote);
+    tables.schema.set_comment(kComment);
     return tables;
 }
 
@@ -103,7 +103,7 @@ class Page
 class Trial
 {
   public:
-    Trial() : db_(kServers, replicated(2), with_note())
+    Trial() : db_(kServers, replicated(2), with_comment())
     {
         Session session(*db_.cluster, 0);
 
@@ -244,7 +244,7 @@ bool Trial::cover_says(uint32_t shard)
         dtx::read_shard_header(connection.get(), "test", *db_.cluster, { shard, 0 });
 
     return header.shards == kServers && header.shard == shard && header.replicas == 2 &&
-           header.durable && header.note == kNote && header.schema_version == 1;
+           header.durable && header.comment == kComment && header.schema_version == 1;
 }
 
 void Trial::look(const Mutant &mutant)

@@ -21,55 +21,56 @@
 namespace dtx
 {
 
-static constexpr uint64_t kNoteOffset = 64;
+static constexpr uint64_t kCommentOffset = 64;
 
 namespace
 {
 
-struct NoteHeader {
+struct CommentHeader {
     uint64_t bytes;
     uint64_t checksum; /* of the text, seeded with its length */
 };
 
 } // namespace
 
-static_assert(sizeof(Descriptor) <= kNoteOffset);
-static_assert(kNoteOffset + sizeof(NoteHeader) + Schema::kNoteMax <= kStateOffset);
+static_assert(sizeof(Descriptor) <= kCommentOffset);
+static_assert(kCommentOffset + sizeof(CommentHeader) + Schema::kCommentMax <= kStateOffset);
 static_assert(kDescriptorBytes + kDescriptionMax <= kTablesOffset);
 
 std::vector<unsigned char> encode_shard_header(const Cluster &cluster, Replica replica,
                                                const View &view)
 {
-    const std::string &note = cluster.schema().note();
+    const std::string &comment = cluster.schema().comment();
     Descriptor descriptor = describe(cluster, replica);
-    NoteHeader header{ note.size(), XXH3_64bits_withSeed(note.data(), note.size(), note.size()) };
+    CommentHeader header{ comment.size(),
+                          XXH3_64bits_withSeed(comment.data(), comment.size(), comment.size()) };
     StateRecord record = record_of({ 0, view.number, view, {} });
     std::string description = description_of(cluster.schema());
     std::vector<unsigned char> page(kTablesOffset);
 
-    DTX_ASSERT(description.size() <= kDescriptionMax && note.size() <= Schema::kNoteMax);
+    DTX_ASSERT(description.size() <= kDescriptionMax && comment.size() <= Schema::kCommentMax);
     std::memcpy(&page[0], &descriptor, sizeof(descriptor));
     std::memcpy(&page[kDescriptorBytes], description.data(), description.size());
     if (replica.shard == replica.server)
         for (uint64_t i = 0; i < 2; i++)
             std::memcpy(&page[kStateOffset + i * kStateStride], &record, sizeof(record));
-    std::memcpy(&page[kNoteOffset], &header, sizeof(header));
-    std::memcpy(&page[kNoteOffset + sizeof(header)], note.data(), note.size());
+    std::memcpy(&page[kCommentOffset], &header, sizeof(header));
+    std::memcpy(&page[kCommentOffset + sizeof(header)], comment.data(), comment.size());
     return page;
 }
 
-/* The checksum refuses zeros: that of an empty note is not 0. */
-static std::string note_of(const std::vector<unsigned char> &page, const Cluster &cluster,
-                           Replica replica)
+/* The checksum refuses zeros: that of an empty comment is not 0. */
+static std::string comment_of(const std::vector<unsigned char> &page, const Cluster &cluster,
+                              Replica replica)
 {
-    NoteHeader header;
+    CommentHeader header;
     const char *text =
-        reinterpret_cast<const char *>(page.data()) + kNoteOffset + sizeof(NoteHeader);
+        reinterpret_cast<const char *>(page.data()) + kCommentOffset + sizeof(CommentHeader);
 
-    std::memcpy(&header, &page[kNoteOffset], sizeof(header));
-    if (header.bytes > Schema::kNoteMax ||
+    std::memcpy(&header, &page[kCommentOffset], sizeof(header));
+    if (header.bytes > Schema::kCommentMax ||
         header.checksum != XXH3_64bits_withSeed(text, header.bytes, header.bytes))
-        fail_damaged("the note behind the descriptor", cluster, replica);
+        fail_damaged("the comment behind the descriptor", cluster, replica);
     return std::string(text, header.bytes);
 }
 
@@ -93,7 +94,7 @@ ShardHeader read_shard_header(rpm_conn *conn, const std::string &database, const
              found.shard,
              found.replicas,
              (found.flags & kNotDurable) == 0,
-             note_of(page, cluster, replica),
+             comment_of(page, cluster, replica),
              read_description(found, cluster, replica, read) };
 }
 

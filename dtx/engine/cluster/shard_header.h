@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * shard_header.h: the bytes before the tables of a shard, readable without the schema: the name of
- * its database, the number of shards and copies, the tables, and a note of the program that made
- * it.
+ * its database, the number of shards and copies, the tables, and the comment of the program that
+ * made it.
  *
  * Tests: tests/unit/dtx/engine/cluster/shard_header_test.cpp
  */
@@ -27,12 +27,12 @@ struct ShardHeader {
     uint32_t shard;
     uint32_t replicas;
     bool durable;
-    std::string note;        /* the schema's note; empty: none */
+    std::string comment;     /* the schema's comment; empty: none */
     std::string description; /* of its tables: description.h */
 };
 
-/* The first kTablesOffset bytes of a shard: the descriptor, the schema's note, the description of
- * the tables, and, in a server's own shard, that it has accepted @view. */
+/* The first kTablesOffset bytes of a shard: the descriptor, the schema's comment, the description
+ * of the tables, and, in a server's own shard, that it has accepted @view. */
 std::vector<unsigned char> encode_shard_header(const Cluster &cluster, Replica replica,
                                                const View &view);
 

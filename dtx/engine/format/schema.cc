@@ -39,12 +39,12 @@ Schema::Schema(std::string name, uint32_t version) : name_(std::move(name)), ver
     tables_.push_back({ "words", TableKind::allocators, sizeof(AllocatorHead), kTablesMax });
 }
 
-void Schema::set_note(std::string note)
+void Schema::set_comment(std::string comment)
 {
-    if (note.size() > kNoteMax)
-        throw Error(0, "note of " + std::to_string(note.size()) + " bytes, maximum " +
-                           std::to_string(kNoteMax));
-    note_ = std::move(note);
+    if (comment.size() > kCommentMax)
+        throw Error(0, "comment of " + std::to_string(comment.size()) + " bytes, maximum " +
+                           std::to_string(kCommentMax));
+    comment_ = std::move(comment);
 }
 
 uint32_t Schema::add(const std::string &name, TableKind kind, uint32_t row_bytes, uint64_t rows_max,

@@ -98,14 +98,14 @@ class Schema
         return { add(name, TableKind::ordered, row_bytes, rows_max, partition), row_bytes };
     }
 
-    static constexpr size_t kNoteMax = 2048;
+    static constexpr size_t kCommentMax = 2048;
 
     /* Text that create() stores in every shard beside the description of the tables, such as the
-     * parameters of a load; dtx-check prints it. Throws Error if it is longer than kNoteMax. */
-    void set_note(std::string note);
-    const std::string &note() const
+     * parameters of a load; dtx-check prints it. Throws Error if it is longer than kCommentMax. */
+    void set_comment(std::string comment);
+    const std::string &comment() const
     {
-        return note_;
+        return comment_;
     }
 
     /* The schema of a database, from the description that its shards hold (dtx/FORMAT.md). It lacks
@@ -138,7 +138,7 @@ class Schema
                  Partition partition);
 
     std::string name_;
-    std::string note_;
+    std::string comment_;
     uint32_t version_;
     bool described_ = false; /* partitions are unknown */
     std::vector<TableSpec>

@@ -72,7 +72,7 @@ Tables::Tables(const Parameters &parameters) : schema("smallbank", kVersion)
     uint64_t each = 0;
 
     parameters.verify();
-    schema.set_note(parameters.load_parameters());
+    schema.set_comment(parameters.load_parameters());
     each = (parameters.accounts + parameters.servers - 1) / parameters.servers;
     savings = schema.hash_table<Account>("savings", room_for(each), partition);
     checking = schema.hash_table<Account>("checking", room_for(each), partition);

@@ -69,7 +69,7 @@ Tables::Tables(const Parameters &parameters) : schema("tatp", kVersion)
     uint64_t each = 0;
 
     parameters.verify();
-    schema.set_note(parameters.load_parameters());
+    schema.set_comment(parameters.load_parameters());
     each = (parameters.subscribers + parameters.servers - 1) / parameters.servers;
     subscriber = schema.hash_table<Subscriber>("subscriber", room_for(each), by_subscriber);
     number =

@@ -77,7 +77,7 @@ Tables::Tables(const Parameters &parameters) : schema("tpcc", kVersion)
     uint64_t names = 0;
 
     parameters.verify();
-    schema.set_note(parameters.load_parameters());
+    schema.set_comment(parameters.load_parameters());
     here = (parameters.warehouses + parameters.servers - 1) / parameters.servers;
     customers = here * kDistricts * parameters.customers;
     names = here * kDistricts * parameters.names();

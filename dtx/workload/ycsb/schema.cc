@@ -91,7 +91,7 @@ Tables::Tables(const Parameters &parameters) : schema("ycsb", kVersion)
     uint64_t rows = 0;
 
     parameters.verify();
-    schema.set_note(parameters.load_parameters());
+    schema.set_comment(parameters.load_parameters());
     rows = rows_of_shard(parameters);
     records = parameters.ordered
                   ? schema.ordered_table("records", parameters.value_bytes, rows, partition_of)

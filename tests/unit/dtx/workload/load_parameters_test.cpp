@@ -26,12 +26,12 @@ int code_of(const std::string &name, const std::string &parameters)
 // Parameters that were parsed from the text give the same tables as the original ones.
 void check_same(const std::string &name, const dtx::Schema &schema)
 {
-    auto found = dtx::workload_of_database(name, schema.note(), 3);
+    auto found = dtx::workload_of_database(name, schema.comment(), 3);
 
     REQUIRE(found->schema().tables().size() == schema.tables().size());
     for (size_t i = 0; i < schema.tables().size(); i++)
         CHECK(found->schema().tables()[i].rows_max == schema.tables()[i].rows_max);
-    CHECK(found->schema().note() == schema.note());
+    CHECK(found->schema().comment() == schema.comment());
 }
 
 } // namespace
@@ -49,7 +49,7 @@ TEST_CASE("load parameters: names and numbers are parsed from the text")
 
 TEST_CASE("load parameters: a malformed text is refused")
 {
-    for (const char *text : { "", "rows", "rows=", "rows=x", "rows=1x", "rows=-1", "a note" })
+    for (const char *text : { "", "rows", "rows=", "rows=x", "rows=1x", "rows=-1", "a comment" })
         CHECK_THROWS_AS(dtx::LoadParameters("any", text), dtx::Error);
 }
 

@@ -10,11 +10,11 @@ using dtx::ShardHeader;
 namespace
 {
 
-Tables with_note(const std::string &note)
+Tables with_comment(const std::string &comment)
 {
     Tables tables;
 
-    tables.schema.set_note(note);
+    tables.schema.set_comment(comment);
     return tables;
 }
 
@@ -48,7 +48,7 @@ int code_of_reading(const dtx::Cluster &cluster)
 
 TEST_CASE("shard header: the header has what a program needs to open the database")
 {
-    Database db(3, replicated(2), with_note("rows=17"));
+    Database db(3, replicated(2), with_comment("rows=17"));
     RawConnection connection(*db.cluster, 1);
     ShardHeader header = dtx::read_shard_header(connection.get(), "test", *db.cluster, { 0, 1 });
     auto there = dtx::shards_on(connection.get());
@@ -57,23 +57,23 @@ TEST_CASE("shard header: the header has what a program needs to open the databas
     CHECK(header.shards == 3);
     CHECK(header.shard == 0);
     CHECK(header.replicas == 2);
-    CHECK(header.note == "rows=17");
+    CHECK(header.comment == "rows=17");
     CHECK(there == decltype(there){ { "test", { 0, 1 } } });
 }
 
-TEST_CASE("shard header: a note may be empty, and one that is too long is refused")
+TEST_CASE("shard header: a comment may be empty, and one that is too long is refused")
 {
-    Database db(1, {}, with_note(""));
+    Database db(1, {}, with_comment(""));
     RawConnection connection(*db.cluster, 0);
 
-    CHECK(dtx::read_shard_header(connection.get(), "test", *db.cluster, { 0, 0 }).note == "");
-    CHECK_NOTHROW(with_note(std::string(dtx::Schema::kNoteMax, 'x')));
-    CHECK_THROWS_AS(with_note(std::string(dtx::Schema::kNoteMax + 1, 'x')), dtx::Error);
+    CHECK(dtx::read_shard_header(connection.get(), "test", *db.cluster, { 0, 0 }).comment == "");
+    CHECK_NOTHROW(with_comment(std::string(dtx::Schema::kCommentMax, 'x')));
+    CHECK_THROWS_AS(with_comment(std::string(dtx::Schema::kCommentMax + 1, 'x')), dtx::Error);
 }
 
 TEST_CASE("shard header: damage to any part is refused")
 {
-    Database db(1, {}, with_note("rows=17"));
+    Database db(1, {}, with_comment("rows=17"));
 
     CHECK(code_of_reading(*db.cluster) == 0);
     scribble(*db.cluster, 4100, "X");

@@ -82,7 +82,7 @@ TEST_CASE("description: a header has the bytes that FORMAT.md says", "[unit]")
 
     options.urls = { "shm:a", "shm:b", "shm:c" };
     options.durable = false;
-    tables.schema.set_note("rows=17");
+    tables.schema.set_comment("rows=17");
     std::vector<unsigned char> page =
         dtx::encode_shard_header(dtx::Cluster(tables.schema, options), { 1, 2 }, {});
 
