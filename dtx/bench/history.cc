@@ -37,7 +37,7 @@ void ThreadRecorder::ended(const Attempt &attempt)
 {
     history::Entry entry;
 
-    if (attempt.lane >= lanes_)
+    if (attempt.set >= sessions_)
         throw Error(0, "more transactions at once than coroutines can have");
     reads_.clear();
     writes_.clear();
@@ -55,7 +55,7 @@ void ThreadRecorder::ended(const Attempt &attempt)
         }
     }
     entry.txn = attempt.txn;
-    entry.session = first_ + attempt.lane;
+    entry.session = first_ + attempt.set;
     entry.begin_ns = attempt.begin_ns;
     entry.end_ns = attempt.end_ns;
     entry.status = status_of(attempt);
@@ -66,16 +66,16 @@ void ThreadRecorder::ended(const Attempt &attempt)
 
 History::History(const std::string &path, const history::Header &header, const Options &options)
 {
-    uint32_t lanes = 2 * options.coroutines; /* see ThreadRecorder */
+    uint32_t sessions = 2 * options.coroutines; /* see ThreadRecorder */
     history::Recorder::Options recording;
 
-    recording.sessions = (options.first + options.threads) * lanes;
+    recording.sessions = (options.first + options.threads) * sessions;
     if (!options.buffered)
         recording.buffer_bytes = 0;
     recorder_ = history::Recorder::open(path, header, recording);
     for (uint32_t i = 0; i < options.threads; i++)
         threads_.push_back(
-            std::make_unique<ThreadRecorder>(*recorder_, (options.first + i) * lanes, lanes));
+            std::make_unique<ThreadRecorder>(*recorder_, (options.first + i) * sessions, sessions));
 }
 
 void History::final_state(const Cluster &cluster)

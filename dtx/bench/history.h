@@ -18,13 +18,13 @@ namespace dtx::bench
 
 /* Records the attempts of one thread. A session of a history runs one transaction after the other,
  * but a thread runs several at once: each of its coroutines runs one transaction, which may start a
- * nested one to allocate slots. The history therefore has two sessions, lanes, for each coroutine.
- */
+ * nested one to allocate slots. The history therefore has two sessions for each coroutine, one for
+ * each read-write set that they can use at once. */
 class ThreadRecorder : public Listener
 {
   public:
-    ThreadRecorder(history::Recorder &recorder, uint32_t first, uint32_t lanes)
-        : recorder_(recorder), first_(first), lanes_(lanes)
+    ThreadRecorder(history::Recorder &recorder, uint32_t first, uint32_t sessions)
+        : recorder_(recorder), first_(first), sessions_(sessions)
     {
     }
     void ended(const Attempt &attempt) override;
@@ -37,7 +37,7 @@ class ThreadRecorder : public Listener
   private:
     history::Recorder &recorder_;
     uint32_t first_; /* first session of this thread in the history */
-    uint32_t lanes_;
+    uint32_t sessions_;
     std::vector<history::Access> reads_;
     std::vector<history::Access> writes_;
     std::unordered_set<uint64_t> written_;

@@ -196,7 +196,7 @@ ReadWriteSet &Session::begin()
     if (own == nullptr) {
         state_->sets.push_back(std::make_unique<ReadWriteSet>());
         own = state_->sets.back().get();
-        own->lane = static_cast<uint32_t>(state_->sets.size()) - 1;
+        own->number = static_cast<uint32_t>(state_->sets.size()) - 1;
     }
     /* If the numbers are used up, or installing the rows of a commit failed, join again, which
      * fences the other transactions under way. */
@@ -306,7 +306,7 @@ bool Session::end(ReadWriteSet &set, Ending ending, bool holds)
             if (ending == Ending::commit ? set[i].freed && !set.queued : set[i].fresh)
                 state_->store.slots.give_back(set[i].address);
     if (state_->listener != nullptr)
-        state_->listener->ended({ set.txn, state_->coordinator, set.lane, set.begin_ns, now_ns(),
+        state_->listener->ended({ set.txn, state_->coordinator, set.number, set.begin_ns, now_ns(),
                                   status_of(ending), holds, set.sorted() });
     set.clear();
     set.busy = false;

@@ -116,7 +116,7 @@ class ReadWriteSet
     uint64_t joined = 0;        /* Servers::joined() when the attempt began */
     std::vector<unsigned char> record;
     CommitSpace space;
-    uint32_t lane = 0; /* index of this set in its session */
+    uint32_t number = 0; /* of this set in its session */
     bool busy = false;
 
   private:

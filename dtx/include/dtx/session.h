@@ -50,7 +50,8 @@ struct Counters {
 struct Attempt {
     uint64_t txn;
     uint32_t coordinator;
-    uint32_t lane; /* attempts of one lane of a session come one after the other */
+    uint32_t set; /* number of its read-write set in the session: attempts with the same set come
+                     one after the other */
     uint64_t begin_ns;
     uint64_t end_ns;
     Status status;                     /* aborted, if the attempt ended in a conflict */

@@ -45,7 +45,7 @@ class Recorder : public dtx::Listener
                                    0 });
         }
         entry.txn = attempt.txn;
-        entry.session = attempt.coordinator * 1024 + attempt.lane;
+        entry.session = attempt.coordinator * 1024 + attempt.set;
         entry.begin_ns = attempt.begin_ns;
         entry.end_ns = attempt.end_ns;
         entry.status = gave_up ? dtx::history::Status::kCommitted
