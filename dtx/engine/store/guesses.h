@@ -43,7 +43,7 @@ class Guesses
             return std::nullopt;
         return found.address;
     }
-    void note(uint64_t key, Address address)
+    void put(uint64_t key, Address address)
     {
         if (!lines_.empty())
             lines_[line_of(address.table(), key)].guesses[place_in_line(key)] = { key, address };

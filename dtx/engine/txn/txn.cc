@@ -114,7 +114,7 @@ static Task<Access *> find_row(Store &store, ReadWriteSet &set, uint32_t table, 
     if (row == nullptr)
         throw Inconsistent{};
     skip_validation(set, first, spec_of(store, table).index);
-    store.guesses.note(key, row->address);
+    store.guesses.put(key, row->address);
     co_return row;
 }
 
@@ -138,7 +138,7 @@ static Access *look_up_now(Store &store, ReadWriteSet &set, uint32_t table, uint
     if (row == nullptr || if_key_is(row, key) == nullptr)
         return nullptr;
     skip_validation(set, first, spec.index);
-    store.guesses.note(key, address);
+    store.guesses.put(key, address);
     return row;
 }
 
@@ -240,7 +240,7 @@ Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)
         co_await hash_add(store, set_, table, key, slot);
     else
         co_await ordered_add(store, set_, table, key, slot);
-    store.guesses.note(key, fresh->address);
+    store.guesses.put(key, fresh->address);
     co_return true;
 }
 

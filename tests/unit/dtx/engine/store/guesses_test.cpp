@@ -11,14 +11,14 @@ namespace
 
 constexpr uint32_t kTable = 3;
 
-// Notes @n keys, each larger by @step than the one before. Returns how many are found afterwards.
+// Puts @n keys, each larger by @step than the one before. Returns how many are found afterwards.
 uint64_t known(uint32_t room, uint64_t step, uint64_t n)
 {
     Guesses guesses(room);
     uint64_t found = 0;
 
     for (uint64_t i = 0; i < n; i++)
-        guesses.note(i * step, Address::of(0, kTable, i));
+        guesses.put(i * step, Address::of(0, kTable, i));
     for (uint64_t i = 0; i < n; i++) {
         auto address = guesses.find(kTable, i * step);
 
@@ -32,16 +32,16 @@ uint64_t known(uint32_t room, uint64_t step, uint64_t n)
 
 } // namespace
 
-TEST_CASE("dtx: a guess is the last address noted for a key of a table", "[unit]")
+TEST_CASE("dtx: a guess is the last address put for a key of a table", "[unit]")
 {
     Guesses guesses(1);
 
     CHECK(!guesses.find(kTable, 0));
-    guesses.note(7, Address::of(1, kTable, 40));
+    guesses.put(7, Address::of(1, kTable, 40));
     CHECK(guesses.find(kTable, 7) == Address::of(1, kTable, 40));
     CHECK(!guesses.find(kTable + 1, 7));
     CHECK(!guesses.find(kTable, 7 + 16));
-    guesses.note(7, Address::of(2, kTable, 41));
+    guesses.put(7, Address::of(2, kTable, 41));
     CHECK(guesses.find(kTable, 7) == Address::of(2, kTable, 41));
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("dtx: without places for guesses there are no guesses", "[unit]")
 {
     Guesses guesses(0);
 
-    guesses.note(7, Address::of(1, kTable, 40));
+    guesses.put(7, Address::of(1, kTable, 40));
     guesses.prefetch(kTable, 7);
     CHECK(!guesses.find(kTable, 7));
 }
@@ -61,7 +61,7 @@ TEST_CASE("dtx: four keys next to one another share a line of guesses", "[unit]"
         Guesses guesses(4);
 
         for (uint64_t key = first; key < first + 4; key++)
-            guesses.note(key, Address::of(0, kTable, key));
+            guesses.put(key, Address::of(0, kTable, key));
         for (uint64_t key = first; key < first + 4; key++)
             REQUIRE(guesses.find(kTable, key) == Address::of(0, kTable, key));
     }
