@@ -354,7 +354,7 @@ int ServerConnection::send_steps(std::span<const rpm_step> steps, Pending *pendi
         pending);
 }
 
-void ServerConnection::note(uint64_t lsn, size_t bytes)
+void ServerConnection::keep(uint64_t lsn, size_t bytes)
 {
     DTX_ASSERT(kept_.empty() || kept_.back().lsn < lsn);
     kept_.push_back({ lsn, false });
@@ -375,7 +375,7 @@ bool ServerConnection::append(const void *record, size_t bytes, Pending *pending
         log_outstanding_++;
         pending->remaining++;
     }
-    note(*lsn, bytes);
+    keep(*lsn, bytes);
     return true;
 }
 

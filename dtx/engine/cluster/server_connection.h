@@ -267,7 +267,7 @@ class ServerConnection
 
     void claim_log(uint32_t coordinator, Claim claim);
     void open_shards(const Placement &placement, bool guarded);
-    void note(uint64_t lsn, size_t bytes);
+    void keep(uint64_t lsn, size_t bytes);
     Remote &remote_of(const Operation &op);
     int sent(Remote &remote, int err, Pending *pending);
     template <class Poll>
