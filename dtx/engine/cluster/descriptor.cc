@@ -14,9 +14,6 @@
 
 #include <algorithm>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 namespace dtx
 {
 
@@ -25,8 +22,6 @@ Descriptor describe(const Cluster &cluster, Replica replica)
     std::string description = description_of(cluster.schema());
     Descriptor own{};
 
-    own.magic = kDescriptorMagic;
-    own.format = kFormatVersion;
     own.schema_version = cluster.schema().version();
     own.schema_sum = sum_of(description);
     own.shards = cluster.shards();
@@ -35,7 +30,7 @@ Descriptor describe(const Cluster &cluster, Replica replica)
     own.server = replica.server;
     own.description_bytes = static_cast<uint32_t>(description.size());
     own.flags = cluster.options().durable ? 0 : kNotDurable;
-    own.checksum = XXH3_64bits(&own, offsetof(Descriptor, checksum));
+    seal(own);
     return own;
 }
 
@@ -79,7 +74,7 @@ void certify(const Descriptor &found, const Cluster &cluster, Replica replica)
     expect(found.magic == kDescriptorMagic, RPM_E_FOREIGN, where,
            "this is not a shard of a database, or it was not written completely, or it is damaged" +
                rebuild_advice(replica));
-    if (found.checksum != XXH3_64bits(&found, offsetof(Descriptor, checksum)))
+    if (!is_whole(found))
         fail_damaged("its descriptor", cluster, replica);
     expect(found.format == kFormatVersion, RPM_E_VERSION, where,
            differs("format", found.format, kFormatVersion));

@@ -10,6 +10,7 @@
 #define DTX_ENGINE_DESCRIPTOR_H
 
 #include "engine/cluster/view.h"
+#include "engine/format/descriptor.h"
 #include <dtx/cluster.h>
 
 #include <cstdint>
@@ -18,24 +19,6 @@
 
 namespace dtx
 {
-
-inline constexpr uint64_t kDescriptorMagic = 0x3144524148535844; /* "DXSHARD1" */
-inline constexpr uint32_t kFormatVersion = 4;
-inline constexpr uint32_t kNotDurable = 1; /* no redo logs, nothing is flushed */
-
-struct Descriptor {
-    uint64_t magic;
-    uint32_t format;
-    uint32_t schema_version;
-    uint64_t schema_sum; /* of the description of the tables, at kDescriptorBytes */
-    uint32_t shards;
-    uint32_t shard;
-    uint32_t replicas;
-    uint32_t server;
-    uint32_t description_bytes;
-    uint32_t flags;    /* kNotDurable */
-    uint64_t checksum; /* of the fields before it */
-};
 
 /* In the first page of a server's own shard: its two StateRecords. Zeros in other shards. */
 inline constexpr uint64_t kStateOffset = kDescriptorBytes - 512;
