@@ -7,8 +7,8 @@
 #include <dtx/cluster.h>
 
 #include "engine/base/assert.h"
-#include "engine/cluster/descriptor.h"
 #include "engine/cluster/membership.h"
+#include "engine/cluster/replica.h"
 #include "engine/cluster/servers.h"
 #include "engine/cluster/shard_header.h"
 #include <dtx/error.h>

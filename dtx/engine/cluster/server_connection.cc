@@ -7,7 +7,7 @@
 #include "engine/cluster/server_connection.h"
 
 #include "engine/base/assert.h"
-#include "engine/cluster/descriptor.h"
+#include "engine/cluster/replica.h"
 #include <dtx/error.h>
 #include <dtx/object.h>
 

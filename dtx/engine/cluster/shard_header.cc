@@ -7,7 +7,7 @@
 #include "engine/cluster/shard_header.h"
 
 #include "engine/base/assert.h"
-#include "engine/cluster/descriptor.h"
+#include "engine/cluster/replica.h"
 #include "engine/cluster/server_connection.h"
 #include "engine/format/description.h"
 #include <dtx/error.h>

@@ -9,7 +9,7 @@
 #ifndef DTX_ENGINE_SHARD_HEADER_H
 #define DTX_ENGINE_SHARD_HEADER_H
 
-#include "engine/cluster/descriptor.h"
+#include "engine/cluster/replica.h"
 
 #include <librpm.h>
 

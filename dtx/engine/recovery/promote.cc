@@ -31,8 +31,8 @@
  */
 #include "engine/base/assert.h"
 #include "engine/base/backoff.h"
-#include "engine/cluster/descriptor.h"
 #include "engine/cluster/membership.h"
+#include "engine/cluster/replica.h"
 #include "engine/cluster/shard_header.h"
 #include "engine/recovery/recover.h"
 #include "engine/recovery/vacuum.h"

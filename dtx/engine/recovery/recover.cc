@@ -19,7 +19,7 @@
 #include "engine/recovery/recover.h"
 
 #include "engine/base/assert.h"
-#include "engine/cluster/descriptor.h"
+#include "engine/cluster/replica.h"
 #include "engine/format/redo.h"
 #include <dtx/error.h>
 

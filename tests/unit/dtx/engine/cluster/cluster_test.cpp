@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <dtx/cluster.h>
 
-#include "engine/cluster/descriptor.h"
+#include "engine/cluster/replica.h"
 #include "engine/cluster/server_connection.h"
 #include "unit/dtx/engine/database.h"
 #include <dtx/error.h>

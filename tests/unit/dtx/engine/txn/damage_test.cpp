@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // damage_test.cpp: the engine reports damaged bytes of a database as errors, and does not wait for
 // another session to repair them.
-#include "engine/cluster/descriptor.h"
 #include "engine/cluster/membership.h"
+#include "engine/cluster/replica.h"
 #include "engine/cluster/server_connection.h"
 #include "engine/cluster/view.h"
 #include "engine/format/allocator.h"

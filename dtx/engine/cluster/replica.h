@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * descriptor.h: the first bytes of a shard say which schema, shard and server it is of, and how
- * many shards the database has. In shard S on server S they also have the view that the server
- * accepted last and the view that is proposed to it.
+ * replica.h: a copy of a shard on a server: create it, name it in errors, and verify that the
+ * descriptor that was read there is its own.
  *
  * Tests: tests/unit/dtx/engine/cluster/cluster_test.cpp
  */
-#ifndef DTX_ENGINE_DESCRIPTOR_H
-#define DTX_ENGINE_DESCRIPTOR_H
+#ifndef DTX_ENGINE_REPLICA_H
+#define DTX_ENGINE_REPLICA_H
 
 #include "engine/cluster/view.h"
 #include "engine/format/descriptor.h"

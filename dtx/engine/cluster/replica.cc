@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * descriptor.cc: make the descriptor of a shard, and verify one that was read.
+ * replica.cc: make the descriptor of a replica, and verify one that was read.
  *
  * Tests: tests/unit/dtx/engine/cluster/cluster_test.cpp
  */
-#include "engine/cluster/descriptor.h"
+#include "engine/cluster/replica.h"
 
 #include "engine/cluster/server_connection.h"
 #include "engine/format/description.h"
