@@ -21,10 +21,7 @@ namespace
 /* What is read of a shard's first page: the descriptor and the state records. */
 struct Head {
     Descriptor descriptor;
-    struct {
-        StateRecord record;
-        unsigned char unused[kStateStride - sizeof(StateRecord)];
-    } places[2];
+    StateCopies states;
 };
 
 } // namespace
@@ -32,10 +29,8 @@ struct Head {
 static ServerState state_in(const Head &head, const Cluster &cluster, uint32_t server,
                             const ReadShard &read)
 {
-    StateRecord records[] = { head.places[0].record, head.places[1].record };
-
     compare(head.descriptor, cluster, { server, server }, read);
-    if (auto state = state_in(records))
+    if (auto state = state_in(head.states))
         return *state;
     fail_damaged("the record of views", cluster, { server, server });
 }
@@ -55,7 +50,7 @@ static ServerState read_state(const ServerConnection &connection, const Cluster 
     };
 
     read(0, &head.descriptor, sizeof(head.descriptor));
-    read(kStateOffset, head.places, sizeof(head.places));
+    read(kStateOffset, &head.states, sizeof(head.states));
     return state_in(head, cluster, connection.server(), read);
 }
 
@@ -64,7 +59,7 @@ ServerState state_of(ServerConnection &connection, const Cluster &cluster)
     Head head{};
 
     connection.read(connection.server(), 0, &head.descriptor, sizeof(head.descriptor));
-    connection.read(connection.server(), kStateOffset, head.places, sizeof(head.places));
+    connection.read(connection.server(), kStateOffset, &head.states, sizeof(head.states));
     return state_in(head, cluster, connection.server(),
                     [&](uint64_t offset, void *into, uint64_t bytes) {
                         connection.read(connection.server(), offset, into, bytes);
@@ -160,8 +155,7 @@ static void write_state(ServerConnection &connection, ServerState state)
     StateRecord record = record_of(state);
 
     for (uint64_t i = 0; i < 2; i++) {
-        uint64_t place = kStateOffset + (state.sequence + i) % 2 * kStateStride;
-        rpm_patch patch{ place, &record, sizeof(record), 0 };
+        rpm_patch patch{ state_offset(state.sequence, i), &record, sizeof(record), 0 };
 
         connection.write(connection.server(), { &patch, 1 });
     }

@@ -19,13 +19,6 @@
 namespace dtx
 {
 
-/* In the first page of a server's own shard: its two StateRecords. Zeros in other shards. */
-inline constexpr uint64_t kStateOffset = kDescriptorBytes - 512;
-inline constexpr uint64_t kStateStride =
-    256; /* so that no cache line, and no block of 256 bytes, has parts of both */
-static_assert(sizeof(StateRecord) <= kStateStride);
-static_assert(kStateOffset + 2 * kStateStride <= kDescriptorBytes);
-
 /* A copy of a shard: the number of the shard, and the server that the copy is on. */
 struct Replica {
     uint32_t shard;

@@ -8,29 +8,10 @@
 
 #include "engine/base/assert.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 
 namespace dtx
 {
-
-StateRecord record_of(const ServerState &state)
-{
-    return { state, XXH3_64bits(&state, sizeof(state)) };
-}
-
-std::optional<ServerState> state_in(std::span<const StateRecord, 2> records)
-{
-    std::optional<ServerState> newest;
-
-    for (const StateRecord &record : records)
-        if (record.checksum == XXH3_64bits(&record.state, sizeof(record.state)) &&
-            (!newest || newest->sequence < record.state.sequence))
-            newest = record.state;
-    return newest;
-}
 
 static bool is_usable(const States &states, const View &view, const View &without)
 {

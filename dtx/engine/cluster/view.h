@@ -19,56 +19,14 @@
 #ifndef DTX_ENGINE_VIEW_H
 #define DTX_ENGINE_VIEW_H
 
-#include <dtx/address.h>
+#include "engine/format/server_state.h"
 
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string>
 #include <vector>
 
 namespace dtx
 {
-
-struct View {
-    uint64_t number = 0; /* 0: none */
-    uint64_t dead[kShardsMax / 64] = {};
-
-    bool alive(uint32_t server) const
-    {
-        return (dead[server / 64] >> server % 64 & 1) == 0;
-    }
-    void kill(uint32_t server)
-    {
-        dead[server / 64] |= uint64_t{ 1 } << server % 64;
-    }
-    void revive(uint32_t server)
-    {
-        dead[server / 64] &= ~(uint64_t{ 1 } << server % 64);
-    }
-    bool operator==(const View &) const = default;
-};
-
-/* The views that a server has accepted and was proposed. */
-struct ServerState {
-    uint64_t sequence = 0; /* of the write of this state */
-    uint64_t highest = 0;  /* number of a view that it ever accepted or was proposed */
-    View accepted;
-    View proposed; /* number 0: none */
-    bool operator==(const ServerState &) const = default;
-};
-
-/* On the medium, in two copies, which are the same except while they are written. */
-struct StateRecord {
-    ServerState state;
-    uint64_t checksum;
-};
-static_assert(sizeof(View) == 40 && sizeof(StateRecord) == 104);
-
-StateRecord record_of(const ServerState &state);
-
-/* The newer of the records that are whole; nullopt if neither is. */
-std::optional<ServerState> state_in(std::span<const StateRecord, 2> records);
 
 /* The states of all servers, by number; nullopt for a server that did not answer. */
 using States = std::vector<std::optional<ServerState>>;

@@ -28,20 +28,6 @@ ServerState state_of(const View &accepted, const View &proposed = {})
 
 } // namespace
 
-TEST_CASE("dtx: of two whole state records the newer one counts", "[unit]")
-{
-    dtx::StateRecord records[2] = { dtx::record_of({ 4, 2, view_of(2), {} }),
-                                    dtx::record_of({ 5, 3, view_of(2), view_of(3, { 1 }) }) };
-
-    CHECK(state_in(records) == records[1].state);
-    std::swap(records[0], records[1]);
-    CHECK(state_in(records) == records[0].state);
-    records[0].state.proposed.revive(1); // torn
-    CHECK(state_in(records) == records[1].state);
-    records[1].checksum++;
-    CHECK(!state_in(records));
-}
-
 TEST_CASE("dtx: shards and logs are placed on live servers", "[unit]")
 {
     Placement all{ 4, 2, view_of(1) };
