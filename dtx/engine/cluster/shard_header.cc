@@ -9,69 +9,44 @@
 #include "engine/base/assert.h"
 #include "engine/cluster/replica.h"
 #include "engine/cluster/server_connection.h"
+#include "engine/format/comment.h"
 #include "engine/format/description.h"
 #include <dtx/error.h>
 
 #include <algorithm>
 #include <cstring>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 namespace dtx
 {
 
-static constexpr uint64_t kCommentOffset = 64;
-
-namespace
-{
-
-struct CommentHeader {
-    uint64_t bytes;
-    uint64_t checksum; /* of the text, seeded with its length */
-};
-
-} // namespace
-
 static_assert(sizeof(Descriptor) <= kCommentOffset);
-static_assert(kCommentOffset + sizeof(CommentHeader) + Schema::kCommentMax <= kStateOffset);
+static_assert(kCommentOffset + kCommentRoom <= kStateOffset);
 static_assert(kDescriptorBytes + kDescriptionMax <= kTablesOffset);
 
 std::vector<unsigned char> encode_shard_header(const Cluster &cluster, Replica replica,
                                                const View &view)
 {
-    const std::string &comment = cluster.schema().comment();
     Descriptor descriptor = describe(cluster, replica);
-    CommentHeader header{ comment.size(),
-                          XXH3_64bits_withSeed(comment.data(), comment.size(), comment.size()) };
     StateRecord record = record_of({ 0, view.number, view, {} });
     std::string description = description_of(cluster.schema());
     std::vector<unsigned char> page(kTablesOffset);
 
-    DTX_ASSERT(description.size() <= kDescriptionMax && comment.size() <= Schema::kCommentMax);
+    DTX_ASSERT(description.size() <= kDescriptionMax);
     std::memcpy(&page[0], &descriptor, sizeof(descriptor));
     std::memcpy(&page[kDescriptorBytes], description.data(), description.size());
     if (replica.shard == replica.server)
         for (uint64_t i = 0; i < 2; i++)
             std::memcpy(&page[kStateOffset + i * kStateStride], &record, sizeof(record));
-    std::memcpy(&page[kCommentOffset], &header, sizeof(header));
-    std::memcpy(&page[kCommentOffset + sizeof(header)], comment.data(), comment.size());
+    encode_comment(cluster.schema().comment(), &page[kCommentOffset]);
     return page;
 }
 
-/* The checksum refuses zeros: that of an empty comment is not 0. */
 static std::string comment_of(const std::vector<unsigned char> &page, const Cluster &cluster,
                               Replica replica)
 {
-    CommentHeader header;
-    const char *text =
-        reinterpret_cast<const char *>(page.data()) + kCommentOffset + sizeof(CommentHeader);
-
-    std::memcpy(&header, &page[kCommentOffset], sizeof(header));
-    if (header.bytes > Schema::kCommentMax ||
-        header.checksum != XXH3_64bits_withSeed(text, header.bytes, header.bytes))
-        fail_damaged("the comment behind the descriptor", cluster, replica);
-    return std::string(text, header.bytes);
+    if (auto comment = decode_comment(&page[kCommentOffset]))
+        return *comment;
+    fail_damaged("the comment behind the descriptor", cluster, replica);
 }
 
 ShardHeader read_shard_header(rpm_conn *conn, const std::string &database, const Cluster &cluster,
