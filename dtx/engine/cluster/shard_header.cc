@@ -6,11 +6,11 @@
  */
 #include "engine/cluster/shard_header.h"
 
-#include "engine/base/assert.h"
 #include "engine/cluster/replica.h"
 #include "engine/cluster/server_connection.h"
 #include "engine/format/comment.h"
 #include "engine/format/description.h"
+#include "engine/format/shard_header.h"
 #include <dtx/error.h>
 
 #include <algorithm>
@@ -19,26 +19,14 @@
 namespace dtx
 {
 
-static_assert(sizeof(Descriptor) <= kCommentOffset);
-static_assert(kCommentOffset + kCommentRoom <= kStateOffset);
-static_assert(kDescriptorBytes + kDescriptionMax <= kTablesOffset);
-
 std::vector<unsigned char> encode_shard_header(const Cluster &cluster, Replica replica,
                                                const View &view)
 {
-    Descriptor descriptor = describe(cluster, replica);
-    StateRecord record = record_of({ 0, view.number, view, {} });
-    std::string description = description_of(cluster.schema());
-    std::vector<unsigned char> page(kTablesOffset);
+    ServerState first{ 0, view.number, view, {} };
 
-    DTX_ASSERT(description.size() <= kDescriptionMax);
-    std::memcpy(&page[0], &descriptor, sizeof(descriptor));
-    std::memcpy(&page[kDescriptorBytes], description.data(), description.size());
-    if (replica.shard == replica.server)
-        for (uint64_t i = 0; i < 2; i++)
-            std::memcpy(&page[kStateOffset + i * kStateStride], &record, sizeof(record));
-    encode_comment(cluster.schema().comment(), &page[kCommentOffset]);
-    return page;
+    return encode_shard_header(describe(cluster, replica), cluster.schema().comment(),
+                               replica.shard == replica.server ? &first : nullptr,
+                               description_of(cluster.schema()));
 }
 
 static std::string comment_of(const std::vector<unsigned char> &page, const Cluster &cluster,
