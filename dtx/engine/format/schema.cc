@@ -9,9 +9,9 @@
 #include "engine/base/assert.h"
 #include "engine/format/allocator.h"
 #include "engine/format/bucket.h"
+#include "engine/format/node.h"
 #include <dtx/address.h>
 #include <dtx/error.h>
-#include <dtx/ordered_index.h>
 
 #include <algorithm>
 

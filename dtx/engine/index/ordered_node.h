@@ -7,6 +7,7 @@
 #ifndef DTX_ENGINE_ORDERED_NODE_H
 #define DTX_ENGINE_ORDERED_NODE_H
 
+#include "engine/format/node.h"
 #include <dtx/ordered_index.h>
 
 namespace dtx

@@ -9,12 +9,12 @@
 #define DTX_ENGINE_STORE_H
 
 #include "engine/cluster/servers.h"
+#include "engine/format/node.h"
 #include "engine/store/free_slots.h"
 #include "engine/store/guesses.h"
 #include "engine/store/install_queue.h"
 #include "engine/store/object_reader.h"
 #include "engine/store/unlocks.h"
-#include <dtx/ordered_index.h>
 
 #include <cstdint>
 #include <unordered_map>

@@ -6,10 +6,10 @@
 #include "engine/cluster/server_connection.h"
 #include "engine/cluster/view.h"
 #include "engine/format/allocator.h"
+#include "engine/format/node.h"
 #include "unit/dtx/engine/database.h"
 #include <dtx/error.h>
 #include <dtx/layout.h>
-#include <dtx/ordered_index.h>
 
 #include <algorithm>
 #include <cstring>
