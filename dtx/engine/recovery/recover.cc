@@ -97,17 +97,6 @@ class Images
 
 } // namespace
 
-uint64_t number_prefix(const Servers &servers, uint32_t coordinator, uint64_t epoch)
-{
-    DTX_ASSERT(coordinator < 1u << (64 - kEpochBits - kSequenceBits));
-
-    uint64_t view = servers.placement().view.number & ((1u << kViewBits) - 1);
-    uint64_t claim = epoch & ((1u << kClaimBits) - 1);
-
-    return uint64_t{ coordinator } << (kEpochBits + kSequenceBits) |
-           view << (kClaimBits + kSequenceBits) | claim << kSequenceBits;
-}
-
 bool is_ready(Servers &servers)
 {
     for (uint32_t shard = 0; shard < servers.cluster().shards(); shard++)

@@ -9,6 +9,7 @@
 #define DTX_ENGINE_RECOVER_H
 
 #include "engine/cluster/servers.h"
+#include "engine/format/txn_number.h"
 #include <dtx/cluster.h>
 
 #include <functional>
@@ -18,29 +19,6 @@
 
 namespace dtx
 {
-
-/* The number of a transaction has, from the highest bit: its coordinator, the number of the view,
- * the epoch of the claim on the coordinator's log on the first live server, and a sequence
- * number. */
-inline constexpr unsigned kSequenceBits = 32;
-inline constexpr unsigned kClaimBits = 16;
-inline constexpr unsigned kViewBits = 9;
-inline constexpr unsigned kEpochBits = kViewBits + kClaimBits;
-inline constexpr uint32_t coordinator_of(uint64_t txn)
-{
-    return static_cast<uint32_t>(txn >> (kSequenceBits + kEpochBits));
-}
-inline constexpr uint32_t kVacuum = 126; /* the coordinator in the numbers of a vacuum */
-
-/* The upper bits of the numbers of a coordinator's transactions in the view of @servers. @epoch: of
- * its claim on the first server that lives. */
-uint64_t number_prefix(const Servers &servers, uint32_t coordinator, uint64_t epoch);
-
-/* The lock words of a shard whose primary moved to another server: a session that finds this word
- * reads the view again. */
-inline constexpr uint64_t kMoved = UINT64_MAX;
-static_assert(coordinator_of(kMoved) >= kCoordinatorsMax);
-static_assert(kCoordinatorsMax <= 1u << (64 - kSequenceBits - kEpochBits));
 
 /* May sessions use all shards? False after a server was started again, until a recovery. */
 bool is_ready(Servers &servers);

@@ -19,13 +19,12 @@
 namespace dtx
 {
 
-static_assert(kVacuum >= kCoordinatorsMax && kVacuum != coordinator_of(kMoved));
 static constexpr size_t kRecordBytes = 16 << 10; /* of a transaction, unless one slot is larger */
 
 Vacuum::Vacuum(Servers &servers, const FullRecovery &all)
     : servers_(servers),
-      prefix_(
-          number_prefix(servers, kVacuum, servers.connection(servers.placement().first()).epoch()))
+      prefix_(number_prefix(kVacuum, servers.placement().view.number,
+                            servers.connection(servers.placement().first()).epoch()))
 {
     for (coordinator_ = 0; coordinator_ < kCoordinatorsMax; coordinator_++) {
         std::vector<uint32_t> wanted = servers.placement().log_servers(coordinator_);

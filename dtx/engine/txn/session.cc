@@ -104,7 +104,7 @@ void Session::start_numbers()
     if (state_->cluster.options().durable)
         state_->log_servers = placement.log_servers(state_->coordinator);
     state_->sequence = 0;
-    state_->prefix = number_prefix(store.servers, state_->coordinator,
+    state_->prefix = number_prefix(state_->coordinator, placement.view.number,
                                    store.servers.connection(placement.first()).epoch());
     DTX_ASSERT((state_->prefix & kNumbersMost) == 0);
     DTX_ASSERT(coordinator_of(state_->prefix) == state_->coordinator);

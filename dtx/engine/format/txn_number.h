@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * txn_number.h: the number of an attempt of a transaction, which is in its redo record, in the rows
+ * that it writes and in the lock words that it holds: a session that finds a lock learns from it
+ * whose it is.
+ *
+ * It has, from the highest bit: its coordinator, the number of the view, the epoch of the claim on
+ * the coordinator's log on the first live server, and a sequence number.
+ *
+ * Format: dtx/FORMAT.md.
+ *
+ * Tests: tests/unit/dtx/engine/format/txn_number_test.cpp
+ */
+#ifndef DTX_ENGINE_FORMAT_TXN_NUMBER_H
+#define DTX_ENGINE_FORMAT_TXN_NUMBER_H
+
+#include <dtx/cluster.h>
+
+#include <cstdint>
+
+namespace dtx
+{
+
+inline constexpr unsigned kSequenceBits = 32;
+inline constexpr unsigned kClaimBits = 16;
+inline constexpr unsigned kViewBits = 9;
+inline constexpr unsigned kEpochBits = kViewBits + kClaimBits;
+inline constexpr uint32_t coordinator_of(uint64_t txn)
+{
+    return static_cast<uint32_t>(txn >> (kSequenceBits + kEpochBits));
+}
+inline constexpr uint32_t kVacuum = 126; /* the coordinator in the numbers of a vacuum */
+
+/* The upper bits of the numbers of a coordinator's transactions in a view. @epoch: of its claim on
+ * the first server that lives. */
+uint64_t number_prefix(uint32_t coordinator, uint64_t view, uint64_t epoch);
+
+/* The lock words of a shard whose primary moved to another server: a session that finds this word
+ * reads the view again. */
+inline constexpr uint64_t kMoved = UINT64_MAX;
+static_assert(coordinator_of(kMoved) >= kCoordinatorsMax);
+static_assert(kVacuum >= kCoordinatorsMax && kVacuum != coordinator_of(kMoved));
+static_assert(kCoordinatorsMax <= 1u << (64 - kSequenceBits - kEpochBits));
+
+} // namespace dtx
+#endif
