@@ -22,22 +22,6 @@ static constexpr uint32_t kPollMany = 32;
 static constexpr uint64_t kRecoveryLogBytes = 64 << 10;
 static constexpr uint64_t kOwnerCheckStaging = 64 << 10;
 
-std::string shard_name(const std::string &database, uint32_t shard)
-{
-    return "dtx/" + database + "/shard" + std::to_string(shard);
-}
-
-std::string locks_name(const std::string &database, uint32_t shard)
-{
-    return "dtx/" + database + "/locks" + std::to_string(shard);
-}
-
-std::string log_name(const std::string &database, uint32_t coordinator)
-{
-    return "dtx/" + database + "/log" +
-           (coordinator == kRecoverer ? "-recovery" : std::to_string(coordinator));
-}
-
 std::string server_name(const Cluster &cluster, uint32_t server)
 {
     return "server " + std::to_string(server) + " (" + cluster.options().urls[server] + ")";

@@ -14,6 +14,7 @@
 #define DTX_ENGINE_SERVER_CONNECTION_H
 
 #include "engine/cluster/view.h"
+#include "engine/format/names.h"
 #include <dtx/cluster.h>
 #include <dtx/error.h>
 
@@ -108,10 +109,6 @@ struct Traffic {
     uint64_t sent_bytes = 0;
     uint64_t received_bytes = 0;
 };
-
-/* The coordinator number of a recovery of the whole database, or a change of the view. Its log,
- * log-recovery, stays empty: it is only claimed. */
-inline constexpr uint32_t kRecoverer = UINT32_MAX;
 
 /* How to claim the log of a coordinator. */
 enum class Claim {
@@ -300,11 +297,6 @@ void trim_all(rpm_log *log);
 
 /* "server 1 (shm:/tmp/b)". */
 std::string server_name(const Cluster &cluster, uint32_t server);
-
-/* Names of a database's objects on a server. */
-std::string shard_name(const std::string &database, uint32_t shard);
-std::string locks_name(const std::string &database, uint32_t shard);
-std::string log_name(const std::string &database, uint32_t coordinator);
 
 } // namespace dtx
 #endif

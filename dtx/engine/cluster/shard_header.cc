@@ -10,6 +10,7 @@
 #include "engine/cluster/server_connection.h"
 #include "engine/format/comment.h"
 #include "engine/format/description.h"
+#include "engine/format/names.h"
 #include "engine/format/shard_header.h"
 #include <dtx/error.h>
 
@@ -61,27 +62,6 @@ ShardHeader read_shard_header(rpm_conn *conn, const std::string &database, const
              read_description(found, cluster, replica, read) };
 }
 
-/* Splits "dtx/NAME/shardS". False: @name is not of that form. */
-static bool split_name(const std::string &name, std::string &database, uint32_t &shard)
-{
-    static const std::string kFirst = "dtx/";
-    static const std::string kLast = "/shard";
-    size_t end = name.rfind(kLast);
-
-    if (name.compare(0, kFirst.size(), kFirst) != 0 || end == std::string::npos ||
-        end <= kFirst.size())
-        return false;
-    database = name.substr(kFirst.size(), end - kFirst.size());
-
-    std::string digits = name.substr(end + kLast.size());
-
-    if (digits.empty() || digits.size() > 3 ||
-        digits.find_first_not_of("0123456789") != std::string::npos)
-        return false;
-    shard = static_cast<uint32_t>(std::stoul(digits));
-    return shard < kShardsMax;
-}
-
 std::map<std::string, std::vector<uint32_t>> shards_on(rpm_conn *conn)
 {
     std::map<std::string, std::vector<uint32_t>> found;
@@ -93,7 +73,7 @@ std::map<std::string, std::vector<uint32_t>> shards_on(rpm_conn *conn)
 
         if (check(rpm_conn_entry(conn, i, &entry), "listing what is on a server") == 0)
             break;
-        if (split_name(entry.name, database, shard))
+        if (split_shard_name(entry.name, database, shard))
             found[database].push_back(shard);
     }
     for (auto &[database, shards] : found)
