@@ -18,12 +18,12 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "base/fd.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 #define NEVER UINT64_MAX
 #define SECOND_NS 1000000000u
@@ -35,10 +35,8 @@ void rpmi_events_init(struct rpmi_events *events)
 
 void rpmi_events_close(struct rpmi_events *events)
 {
-    if (events->timer_fd >= 0)
-        (void)close(events->timer_fd);
-    if (events->epoll_fd >= 0)
-        (void)close(events->epoll_fd);
+    rpmi_fd_close(&events->timer_fd);
+    rpmi_fd_close(&events->epoll_fd);
     rpmi_events_init(events);
 }
 

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "pmem/cpu_copy.h"
@@ -253,10 +254,8 @@ void rpmi_media_close(struct rpmi_media *media)
         (void)pmem2_map_delete(&media->map);
     else if (media->base != NULL)
         (void)munmap(media->base, media->mapped_bytes);
-    if (media->fd >= 0)
-        (void)close(media->fd);
-    if (media->lock_fd >= 0)
-        (void)close(media->lock_fd);
+    rpmi_fd_close(&media->fd);
+    rpmi_fd_close(&media->lock_fd);
     rpmi_free(media->path);
     memset(media, 0, sizeof(*media));
 }

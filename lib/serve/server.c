@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "base/opts.h"
 #include "base/rng.h"
@@ -295,13 +296,6 @@ void rpmi_serve_breathe(void *context)
     rpmi_serve_lock(context);
 }
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        (void)close(*fd);
-    *fd = -1;
-}
-
 void rpm_server_close(struct rpm_server **server)
 {
     struct rpm_server *old = *server;
@@ -313,11 +307,11 @@ void rpm_server_close(struct rpm_server **server)
         rpmi_diag(RPM_DIAG_ERROR, "the pool could not be made durable at the end: %s",
                   rpm_last_error());
     rpmi_service_close(&old->service);
-    close_fd(&old->guard_fd);
-    close_fd(&old->stop_fd);
-    close_fd(&old->engine_notify_fd);
-    close_fd(&old->epoll_fd);
-    close_fd(&old->engine_epoll_fd);
+    rpmi_fd_close(&old->guard_fd);
+    rpmi_fd_close(&old->stop_fd);
+    rpmi_fd_close(&old->engine_notify_fd);
+    rpmi_fd_close(&old->epoll_fd);
+    rpmi_fd_close(&old->engine_epoll_fd);
     rpmi_media_close(&old->dram);
     rpmi_media_close(&old->pool);
     (void)pthread_mutex_destroy(&old->lock);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "transport/shm/sock.h"
 
 #include <stdio.h>
@@ -280,8 +281,7 @@ void rpmi_shm_drop(struct rpmi_shm_listener *listener, struct rpmi_shm_session *
     (void)epoll_ctl(listener->base.control_fd, EPOLL_CTL_DEL, session->sock, NULL);
     (void)shutdown(session->sock, SHUT_RDWR); /* the engine may not have closed its duplicate yet */
     (void)close(session->sock);
-    if (session->pidfd >= 0)
-        (void)close(session->pidfd);
+    rpmi_fd_close(&session->pidfd);
     RPM_ASSERT(session->base.client == 0); /* detached: no claim, no key, no lock is left */
     session->sock = -1;
     session->ring = NULL;

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "transport/membarrier.h"
 #include "transport/sock_path.h"
@@ -17,7 +18,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 static void shm_close(struct rpmi_listener *base)
 {
@@ -30,8 +30,7 @@ static void shm_close(struct rpmi_listener *base)
     for (uint32_t i = 0; i < listener->rings; i++)
         if (listener->ring[i].state == RPMI_RING_CLOSED)
             rpmi_serve_ring_retire(&listener->ring[i]);
-    if (base->control_fd >= 0)
-        (void)close(base->control_fd);
+    rpmi_fd_close(&base->control_fd);
     rpmi_liveness_close(listener->liveness, listener->liveness_fd);
     rpmi_admission_close(&listener->admission);
     rpmi_free(listener->session);

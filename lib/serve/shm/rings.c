@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "transport/stage.h"
 
 #include <fcntl.h>
@@ -168,12 +169,9 @@ void rpmi_serve_ring_retire(struct rpmi_serve_ring *ring)
     if (ring->ring.head != NULL)
         (void)munmap(ring->ring.head, ring->ring.bytes);
     ring->ring.head = NULL;
-    if (ring->fd >= 0)
-        (void)close(ring->fd);
-    if (ring->notify_fd >= 0)
-        (void)close(ring->notify_fd);
-    if (ring->sock >= 0)
-        (void)close(ring->sock);
+    rpmi_fd_close(&ring->fd);
+    rpmi_fd_close(&ring->notify_fd);
+    rpmi_fd_close(&ring->sock);
     ring->fd = -1;
     ring->notify_fd = -1;
     ring->sock = -1;

@@ -8,6 +8,7 @@
 
 #include "base/diag.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "transport/stream/tls.h"
 
@@ -21,13 +22,6 @@
 
 #define TAG_NOTIFY UINT32_MAX
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        (void)close(*fd);
-    *fd = -1;
-}
-
 static void stream_close(struct rpmi_listener *base)
 {
     struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
@@ -35,10 +29,10 @@ static void stream_close(struct rpmi_listener *base)
     rpmi_stream_unlisten(listener);
     if (listener->session != NULL)
         rpmi_stream_end_sessions(listener);
-    close_fd(&listener->control_notify_fd);
-    close_fd(&listener->engine_notify_fd);
-    close_fd(&base->control_fd);
-    close_fd(&base->engine_fd);
+    rpmi_fd_close(&listener->control_notify_fd);
+    rpmi_fd_close(&listener->engine_notify_fd);
+    rpmi_fd_close(&base->control_fd);
+    rpmi_fd_close(&base->engine_fd);
     rpmi_tls_ctx_free(&listener->tls_ctx);
     if (listener->buffers != NULL)
         (void)munmap(listener->buffers,

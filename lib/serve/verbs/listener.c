@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "base/endpoint.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/mem.h"
 
 #include <arpa/inet.h>
@@ -136,12 +137,6 @@ static int open_events(struct rpmi_verbs_listener *listener)
     return 0;
 }
 
-static void close_fd(int fd)
-{
-    if (fd >= 0)
-        (void)close(fd);
-}
-
 static void listener_close(struct rpmi_listener *base)
 {
     struct rpmi_verbs_listener *listener = rpmi_verbs_listener_of(base);
@@ -153,10 +148,10 @@ static void listener_close(struct rpmi_listener *base)
         (void)ibv_destroy_comp_channel(listener->nics[i].channel);
     if (listener->events != NULL)
         rdma_destroy_event_channel(listener->events);
-    close_fd(listener->control_notify_fd);
-    close_fd(listener->engine_notify_fd);
-    close_fd(listener->base.control_fd);
-    close_fd(listener->base.engine_fd);
+    rpmi_fd_close(&listener->control_notify_fd);
+    rpmi_fd_close(&listener->engine_notify_fd);
+    rpmi_fd_close(&listener->base.control_fd);
+    rpmi_fd_close(&listener->base.engine_fd);
     rpmi_admission_close(&listener->admission);
     rpmi_free(listener->sessions);
     rpmi_free(listener);

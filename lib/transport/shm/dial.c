@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -164,12 +165,8 @@ int rpmi_shm_dial(const struct rpmi_shm *shm, uint64_t deadline_ns, struct rpmi_
 
 void rpmi_grant_drop(struct rpmi_grant *grant)
 {
-    if (grant->sock >= 0)
-        (void)close(grant->sock);
-    grant->sock = -1;
+    rpmi_fd_close(&grant->sock);
     for (int i = 0; i < RPMI_FDS; i++) {
-        if (grant->fds[i] >= 0)
-            (void)close(grant->fds[i]);
-        grant->fds[i] = -1;
+        rpmi_fd_close(&grant->fds[i]);
     }
 }

@@ -18,6 +18,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "pmem/cpu_copy.h"
 #include "pool/service.h"
 
@@ -137,9 +138,7 @@ void rpmi_direct_detach(struct rpmi_shm *shm)
         (void)munmap(direct->dram, direct->dram_bytes);
     direct->pool = NULL;
     direct->dram = NULL;
-    if (direct->lock_fd >= 0)
-        (void)close(direct->lock_fd);
-    direct->lock_fd = -1;
+    rpmi_fd_close(&direct->lock_fd);
 }
 
 /* Fill the page tables now instead of by a fault at each page's first use. Not for a file in the

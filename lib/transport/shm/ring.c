@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "transport/membarrier.h"
 #include "transport/remote.h"
@@ -114,9 +115,7 @@ int rpmi_ring_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
 
 void rpmi_ring_detach(struct rpmi_shm *shm)
 {
-    if (shm->ring.notify_fd >= 0)
-        (void)close(shm->ring.notify_fd);
-    shm->ring.notify_fd = -1;
+    rpmi_fd_close(&shm->ring.notify_fd);
 }
 
 static inline uint32_t staged(const struct rpmi_ring *ring, const void *ptr, uint64_t bytes)

@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "transport/membarrier.h"
 #include "transport/remote.h"
@@ -83,9 +84,8 @@ static void detach(struct rpmi_shm *shm)
     else
         rpmi_ring_detach(shm);
     rpmi_watch_drop(&shm->watch, shm->sock);
-    if (shm->sock >= 0) /* last: when the socket ends, the server takes the client for gone */
-        (void)close(shm->sock);
-    shm->sock = -1;
+    /* Only now: when the socket ends, the server takes the client for gone. */
+    rpmi_fd_close(&shm->sock);
     rpmi_liveness_unmap(shm->liveness);
     shm->liveness = NULL;
 }

@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "transport/stream/tls.h"
 
 #include <errno.h>
@@ -16,7 +17,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SLICE_MS 60000
 
@@ -156,8 +156,7 @@ void rpmi_pipe_close(struct rpmi_pipe *pipe)
 {
     if (pipe->tls != NULL)
         rpmi_tls_free(pipe->tls);
-    if (pipe->fd >= 0)
-        (void)close(pipe->fd);
+    rpmi_fd_close(&pipe->fd);
     pipe->tls = NULL;
     pipe->fd = -1;
 }
