@@ -8,8 +8,8 @@
  */
 #include "transport/shm/sock.h"
 
-#include "base/clock.h"
 #include "base/err.h"
+#include "base/fd.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,19 +24,10 @@ union fd_space {
 
 static int wait_for(int sock, short events, uint64_t deadline_ns)
 {
-    struct pollfd entry = { .fd = sock, .events = events };
-
-    for (;;) {
-        uint64_t now = rpmi_clock_ns();
-        uint64_t left;
-
-        if (now >= deadline_ns)
-            return rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer before the deadline; "
-                                             "reconnect, or connect with a longer timeout_us");
-        left = (deadline_ns - now) / 1000000u + 1;
-        if (poll(&entry, 1, left > 60000 ? 60000 : (int)left) > 0)
-            return 0;
-    }
+    if (rpmi_fd_wait(sock, events, deadline_ns))
+        return 0;
+    return rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer before the deadline; reconnect, or "
+                                     "connect with a longer timeout_us");
 }
 
 static int gone(int err)

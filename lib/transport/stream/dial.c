@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "transport/sock_path.h"
 #include "transport/stream/tls.h"
 
@@ -63,14 +64,12 @@ static int connect_failed(const struct rpmi_stream_name *name, int err)
 /* 0, or an errno. */
 static int finish_connect(int fd, uint64_t deadline_ns)
 {
-    const struct rpmi_pipe pipe = { .fd = fd };
     socklen_t bytes = sizeof(int);
     struct pollfd entry = { .fd = fd, .events = POLLOUT };
     int err = 0;
 
-    while (poll(&entry, 1, 0) == 0)
-        if (rpmi_pipe_wait(&pipe, true, deadline_ns) != 0)
-            return ETIMEDOUT;
+    if (poll(&entry, 1, 0) == 0 && !rpmi_fd_wait(fd, POLLOUT, deadline_ns))
+        return ETIMEDOUT;
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &bytes) == 0 ? err : errno;
 }
 

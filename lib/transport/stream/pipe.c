@@ -7,7 +7,6 @@
 #include "transport/stream/pipe.h"
 
 #include "base/assert.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "transport/stream/tls.h"
@@ -17,8 +16,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
-
-#define SLICE_MS 60000
 
 static int gone(int err)
 {
@@ -71,21 +68,10 @@ bool rpmi_pipe_pending(const struct rpmi_pipe *pipe)
 
 int rpmi_pipe_wait(const struct rpmi_pipe *pipe, bool sending, uint64_t deadline_ns)
 {
-    struct pollfd entry = { .fd = pipe->fd, .events = POLLIN };
-
-    if (sending)
-        entry.events |= POLLOUT;
-    for (;;) {
-        uint64_t now = rpmi_clock_ns();
-        uint64_t left;
-
-        if (now >= deadline_ns)
-            return rpmi_fail(RPM_E_TIMEDOUT, "the other side did not answer before the deadline; "
-                                             "reconnect, or connect with a longer timeout_us");
-        left = (deadline_ns - now) / 1000000u + 1;
-        if (poll(&entry, 1, left > SLICE_MS ? SLICE_MS : (int)left) > 0)
-            return 0;
-    }
+    if (rpmi_fd_wait(pipe->fd, sending ? POLLIN | POLLOUT : POLLIN, deadline_ns))
+        return 0;
+    return rpmi_fail(RPM_E_TIMEDOUT, "the other side did not answer before the deadline; "
+                                     "reconnect, or connect with a longer timeout_us");
 }
 
 int rpmi_pipe_send_all(struct rpmi_pipe *pipe, const void *bytes, size_t len, uint64_t deadline_ns)

@@ -8,9 +8,9 @@
 #include "transport/verbs/verbs.h"
 
 #include "base/assert.h"
-#include "base/clock.h"
 #include "base/diag.h"
 #include "base/err.h"
+#include "base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,18 +18,8 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define REJECT_BY_CONSUMER 28 /* InfiniBand's reason: the listening program rejected it */
-
-static int ms_left(uint64_t deadline_ns)
-{
-    uint64_t now = rpmi_clock_ns();
-
-    if (now >= deadline_ns)
-        return 0;
-    return deadline_ns - now > 60000000000u ? 60000 : (int)((deadline_ns - now) / 1000000u) + 1;
-}
 
 static int set_nonblocking(int fd)
 {
@@ -42,20 +32,15 @@ static int set_nonblocking(int fd)
 
 static int next_event(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rdma_cm_event **event)
 {
-    struct pollfd entry = { .fd = verbs->events->fd, .events = POLLIN };
-
     while (rdma_get_cm_event(verbs->events, event) != 0) {
-        int left = ms_left(deadline_ns);
-
         if (errno != EAGAIN && errno != EINTR)
             return rpmi_fail(RPM_E_IO, "cannot read events of the connection manager: %s",
                              strerror(errno));
-        if (left == 0)
+        if (!rpmi_fd_wait(verbs->events->fd, POLLIN, deadline_ns))
             return rpmi_fail(RPM_E_TIMEDOUT,
                              "%s:%s did not answer before the deadline; check the address, or "
                              "connect with a longer timeout_us",
                              verbs->opts.to.host, verbs->opts.to.port);
-        (void)poll(&entry, 1, left);
     }
     return 0;
 }
@@ -151,7 +136,7 @@ static int resolve(struct rpmi_verbs *verbs, struct sockaddr *to, uint64_t deadl
     if (verbs->opts.from[0] != '\0')
         err = resolve_name(verbs->opts.from, NULL, to->sa_family, &from);
     if (err == 0 && rdma_resolve_addr(verbs->id, from != NULL ? from->ai_addr : NULL, to,
-                                      ms_left(deadline_ns)) != 0)
+                                      rpmi_fd_wait_ms(deadline_ns)) != 0)
         err = rpmi_fail(errno == EACCES ? RPM_E_DENIED : RPM_E_REFUSED,
                         "no RDMA device reaches %s%s%s: %s", verbs->opts.to.host,
                         from != NULL ? " from " : "", verbs->opts.from, strerror(errno));
@@ -159,7 +144,7 @@ static int resolve(struct rpmi_verbs *verbs, struct sockaddr *to, uint64_t deadl
         freeaddrinfo(from);
     if (err == 0)
         err = await_event(verbs, RDMA_CM_EVENT_ADDR_RESOLVED, deadline_ns);
-    if (err == 0 && rdma_resolve_route(verbs->id, ms_left(deadline_ns)) != 0)
+    if (err == 0 && rdma_resolve_route(verbs->id, rpmi_fd_wait_ms(deadline_ns)) != 0)
         err = rpmi_fail(RPM_E_REFUSED, "no route to %s: %s", verbs->opts.to.host, strerror(errno));
     if (err == 0)
         err = await_event(verbs, RDMA_CM_EVENT_ROUTE_RESOLVED, deadline_ns);
