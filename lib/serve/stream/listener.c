@@ -155,24 +155,12 @@ static bool stream_arm(struct rpmi_listener *base)
     return listener->tls_pending != 0;
 }
 
-const struct rpmi_listener_ops rpmi_tcp_listener = {
-    .scheme = "tcp",
-    .open = stream_open,
-    .turn = rpmi_stream_turn,
-    .ready = stream_ready,
-    .arm = stream_arm,
-    .take = rpmi_stream_take,
-    .answer = rpmi_stream_answer,
-    .close = stream_close,
-};
+#define STREAM_LISTENER(name)                                                                      \
+    {                                                                                              \
+        .scheme = (name), .open = stream_open, .turn = rpmi_stream_turn, .ready = stream_ready,    \
+        .arm = stream_arm, .take = rpmi_stream_take, .answer = rpmi_stream_answer,                 \
+        .close = stream_close                                                                      \
+    }
 
-const struct rpmi_listener_ops rpmi_unix_listener = {
-    .scheme = "unix",
-    .open = stream_open,
-    .turn = rpmi_stream_turn,
-    .ready = stream_ready,
-    .arm = stream_arm,
-    .take = rpmi_stream_take,
-    .answer = rpmi_stream_answer,
-    .close = stream_close,
-};
+const struct rpmi_listener_ops rpmi_tcp_listener = STREAM_LISTENER("tcp");
+const struct rpmi_listener_ops rpmi_unix_listener = STREAM_LISTENER("unix");

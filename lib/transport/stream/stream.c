@@ -285,34 +285,14 @@ static void stream_close(struct rpmi_link *link)
     stream_free(rpmi_stream_of(link));
 }
 
-const struct rpmi_transport_ops rpmi_tcp_transport = {
-    .size = sizeof(struct rpmi_transport_ops),
-    .scheme = "tcp",
-    .connect = stream_connect,
-    .reconnect = stream_reconnect,
-    .post = rpmi_stream_post,
-    .poll = rpmi_stream_poll,
-    .wait = rpmi_stream_wait,
-    .watch = stream_watch,
-    .arm = rpmi_stream_arm,
-    .call = stream_call,
-    .stage = stream_stage,
-    .unstage = stream_unstage,
-    .close = stream_close,
-};
+#define STREAM_TRANSPORT(name)                                                                     \
+    {                                                                                              \
+        .size = sizeof(struct rpmi_transport_ops), .scheme = (name), .connect = stream_connect,    \
+        .reconnect = stream_reconnect, .post = rpmi_stream_post, .poll = rpmi_stream_poll,         \
+        .wait = rpmi_stream_wait, .watch = stream_watch, .arm = rpmi_stream_arm,                   \
+        .call = stream_call, .stage = stream_stage, .unstage = stream_unstage,                     \
+        .close = stream_close                                                                      \
+    }
 
-const struct rpmi_transport_ops rpmi_unix_transport = {
-    .size = sizeof(struct rpmi_transport_ops),
-    .scheme = "unix",
-    .connect = stream_connect,
-    .reconnect = stream_reconnect,
-    .post = rpmi_stream_post,
-    .poll = rpmi_stream_poll,
-    .wait = rpmi_stream_wait,
-    .watch = stream_watch,
-    .arm = rpmi_stream_arm,
-    .call = stream_call,
-    .stage = stream_stage,
-    .unstage = stream_unstage,
-    .close = stream_close,
-};
+const struct rpmi_transport_ops rpmi_tcp_transport = STREAM_TRANSPORT("tcp");
+const struct rpmi_transport_ops rpmi_unix_transport = STREAM_TRANSPORT("unix");
