@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * remote.c: code that the clients of all transports share: options, redialling, facts.
+ * remote.c: code that the clients of all transports share: options, requests, redialling, facts.
  *
  * Tests: tests/unit/transport/remote_test.cpp
  */
@@ -29,6 +29,13 @@ const char *rpmi_remote_reason(int status)
     default:
         return rpm_strerror(status);
     }
+}
+
+int rpmi_remote_refuse_kind(uint8_t kind, const char *what)
+{
+    return rpmi_fail(RPM_E_NOCAP,
+                     "%s does not carry operation %u; rpm_conn_facts() says what the link can do",
+                     what, kind);
 }
 
 int rpmi_remote_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SECRET_BYTES])

@@ -1,16 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * remote.h: functions that the clients of all transports share: checking options, dialling again,
- * and checking a server's answers.
+ * remote.h: functions that the clients of all transports share: checking options and requests,
+ * dialling again, and checking a server's answers.
  */
 #ifndef RPMI_REMOTE_H
 #define RPMI_REMOTE_H
 
+#include "base/assert.h"
 #include "transport/transport.h"
 #include "wire/hello.h"
 
 /* Why the server CPU refused a request or failed at it, in a sentence. */
 const char *rpmi_remote_reason(int status);
+
+/* RPM_E_NOCAP: @what carries only operations that the server CPU carries out. */
+int rpmi_remote_refuse_kind(uint8_t kind, const char *what);
+
+/* Are all ops of kinds that the server CPU carries out? 0, or RPM_E_NOCAP: @what, by which the
+ * requests are sent, does not carry one of them. */
+static inline int rpmi_remote_check_kinds(const struct rpmi_op *ops, uint32_t n, const char *what)
+{
+    const uint32_t kinds = 1u << RPMI_OP_WRITE | 1u << RPMI_OP_COPY | 1u << RPMI_OP_READ |
+                           1u << RPMI_OP_PERSIST | 1u << RPMI_OP_CAS | 1u << RPMI_OP_FAA |
+                           1u << RPMI_OP_STEPS;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (RPMI_UNLIKELY(ops[i].kind >= RPMI_OP_KINDS || (kinds >> ops[i].kind & 1) == 0))
+            return rpmi_remote_refuse_kind(ops[i].kind, what);
+    return 0;
+}
 
 /* Check a link's options. 0 and the secret copied, "" for none; or RPM_E_INVAL. */
 int rpmi_remote_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SECRET_BYTES]);

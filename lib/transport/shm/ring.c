@@ -179,22 +179,6 @@ static inline void put_op(const struct rpmi_ring *ring, uint32_t index, const st
     }
 }
 
-static int check_kinds(const struct rpmi_op *ops, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        uint8_t kind = ops[i].kind;
-
-        if (kind != RPMI_OP_WRITE && kind != RPMI_OP_COPY && kind != RPMI_OP_READ &&
-            kind != RPMI_OP_PERSIST && kind != RPMI_OP_CAS && kind != RPMI_OP_FAA &&
-            kind != RPMI_OP_STEPS)
-            return rpmi_fail(
-                RPM_E_NOCAP,
-                "the ring does not carry operation %u; rpm_conn_facts() says what the link can do",
-                kind);
-    }
-    return 0;
-}
-
 /* Read how many requests are done. False: the count is impossible. */
 static inline bool refresh(struct rpmi_ring_client *ring)
 {
@@ -228,7 +212,7 @@ int rpmi_ring_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n
 
     if (RPMI_UNLIKELY(link->lost != 0 || ring->broken))
         return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
-    err = check_kinds(ops, n);
+    err = rpmi_remote_check_kinds(ops, n, "the ring");
     if (err != 0)
         return err;
     if (RPMI_UNLIKELY(slots - (ring->posted - ring->reaped) < n))

@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "transport/remote.h"
 
 #include <string.h>
 
@@ -106,22 +107,6 @@ static void put_op(struct rpmi_stream *stream, const struct rpmi_op *op, uint8_t
     stream->posted++;
 }
 
-static int check_kinds(const struct rpmi_op *ops, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        uint8_t kind = ops[i].kind;
-
-        if (kind != RPMI_OP_WRITE && kind != RPMI_OP_COPY && kind != RPMI_OP_READ &&
-            kind != RPMI_OP_PERSIST && kind != RPMI_OP_CAS && kind != RPMI_OP_FAA &&
-            kind != RPMI_OP_STEPS)
-            return rpmi_fail(
-                RPM_E_NOCAP,
-                "a stream does not carry operation %u; rpm_conn_facts() says what the link can do",
-                kind);
-    }
-    return 0;
-}
-
 /* Free the slots of complete requests that need no report. */
 static void skip_silent(struct rpmi_stream *stream)
 {
@@ -155,7 +140,7 @@ int rpmi_stream_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t
 
     if (RPMI_UNLIKELY(link->lost != 0 || stream->broken))
         return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
-    err = check_kinds(ops, n);
+    err = rpmi_remote_check_kinds(ops, n, "a stream");
     if (err != 0)
         return err;
     if (RPMI_UNLIKELY(stream->slots - (stream->posted - stream->reaped) < n))

@@ -18,6 +18,21 @@ TEST_CASE("remote: each refusal has its own text, any other status that of its n
     CHECK(std::string(rpmi_remote_reason(RPM_E_LOST)) == rpm_strerror(RPM_E_LOST));
 }
 
+TEST_CASE("remote: only operations that the server CPU carries out are sent to it", "[unit]")
+{
+    for (int kind = 0; kind <= UINT8_MAX; kind++) {
+        bool carried = kind == RPMI_OP_WRITE || kind == RPMI_OP_READ || kind == RPMI_OP_PERSIST ||
+                       kind == RPMI_OP_COPY || kind == RPMI_OP_CAS || kind == RPMI_OP_FAA ||
+                       kind == RPMI_OP_STEPS;
+        rpmi_op ops[2] = {};
+
+        ops[0].kind = RPMI_OP_WRITE;
+        ops[1].kind = static_cast<uint8_t>(kind);
+        CHECK(rpmi_remote_check_kinds(ops, 1, "a test") == 0);
+        CHECK(rpmi_remote_check_kinds(ops, 2, "a test") == (carried ? 0 : RPM_E_NOCAP));
+    }
+}
+
 TEST_CASE("remote: facts are equal if all fields that plans depend on are", "[unit]")
 {
     rpm_facts before = rpm_facts_init();
