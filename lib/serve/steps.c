@@ -15,7 +15,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "serve/serve.h"
-#include "wire/steps.h"
+#include "transport/step.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -27,16 +27,6 @@ struct serve_walk {
     bool stored;  /* a WRITE has stored to the pool since the last fence */
     struct rpmi_batch *batch;
     struct rpmi_span span[RPMI_STEPS_MAX]; /* the memory that each step was allowed to access */
-};
-
-static const struct {
-    uint8_t op;
-    uint8_t right;
-} kinds[] = {
-    [RPMI_STEP_READ] = { RPMI_OP_READ, RPMI_RIGHT_READ },
-    [RPMI_STEP_WRITE] = { RPMI_OP_COPY, RPMI_RIGHT_WRITE },
-    [RPMI_STEP_CAS] = { RPMI_OP_CAS, RPMI_RIGHT_ATOMIC },
-    [RPMI_STEP_FAA] = { RPMI_OP_FAA, RPMI_RIGHT_ATOMIC },
 };
 
 static struct rpmi_span *span_of(struct serve_walk *walk, const struct rpmi_step *step)
@@ -51,7 +41,7 @@ static int check_access(void *context, const struct rpmi_step *step)
 {
     struct serve_walk *walk = context;
     struct rpmi_span *span = span_of(walk, step);
-    uint8_t right = kinds[step->kind].right;
+    enum rpmi_right right = rpmi_op_right(rpmi_step_op(step).kind);
     int err = rpmi_service_access(walk->server->service, walk->client, step->key, step->offset,
                                   step->len, right, span);
 
@@ -63,19 +53,11 @@ static int check_access(void *context, const struct rpmi_step *step)
 
 static struct rpmi_op op_of(const struct serve_walk *walk, const struct rpmi_step *step)
 {
-    /* Checked in a copy that the client cannot change. */
-    RPM_ASSERT(step->kind >= RPMI_STEP_READ && step->kind <= RPMI_STEP_FAA);
-    return (struct rpmi_op){
-        .kind = kinds[step->kind].op,
-        .flags = walk->durable ? step->flags & (RPMI_OP_DURABLE | RPMI_OP_CACHED) : 0,
-        .key = step->key,
-        .offset = step->offset,
-        .len = step->len,
-        .body = step->data,
-        .body_bytes = step->len,
-        .expect = step->expect,
-        .operand = step->operand,
-    };
+    struct rpmi_op op = rpmi_step_op(step);
+
+    if (!walk->durable)
+        op.flags = 0;
+    return op;
 }
 
 /* Before a step whose effect other CPUs see at once: fence, so that a CPU that sees it also sees
@@ -119,9 +101,6 @@ static int carry_out_step(void *context, const struct rpmi_step *step, void *res
     memcpy(result, &found, sizeof(found));
     return 0;
 }
-
-_Static_assert((int)RPMI_STEP_DURABLE == (int)RPMI_OP_DURABLE, "same numbers");
-_Static_assert((int)RPMI_STEP_CACHED == (int)RPMI_OP_CACHED, "same numbers");
 
 int rpmi_request_steps(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
                        struct rpmi_batch *batch)

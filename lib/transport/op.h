@@ -7,6 +7,7 @@
 #define RPMI_OP_H
 
 #include "base/limits.h"
+#include "wire/call.h"
 #include "wire/op_kind.h"
 
 #include <stdint.h>
@@ -32,5 +33,21 @@ struct rpmi_done {
     uint64_t id;
     int status; /* 0 or negative errno */
 };
+
+/* What its key must allow for an operation of this kind. */
+static inline enum rpmi_right rpmi_op_right(uint8_t kind)
+{
+    switch (kind) {
+    case RPMI_OP_WRITE:
+    case RPMI_OP_WRITE_IMM:
+    case RPMI_OP_COPY:
+        return RPMI_RIGHT_WRITE;
+    case RPMI_OP_CAS:
+    case RPMI_OP_FAA:
+        return RPMI_RIGHT_ATOMIC;
+    default:
+        return RPMI_RIGHT_READ;
+    }
+}
 
 #endif

@@ -24,7 +24,7 @@
 #include "pmem/cpu_copy.h"
 #include "pool/service.h"
 #include "transport/membarrier.h"
-#include "wire/steps.h"
+#include "transport/step.h"
 
 #include <errno.h>
 #include <string.h>
@@ -254,47 +254,23 @@ struct direct_walk {
     struct guarded_section *section;
 };
 
-static struct rpmi_op op_of(const struct rpmi_step *step)
-{
-    static const uint8_t kinds[] = {
-        [RPMI_STEP_READ] = RPMI_OP_READ,
-        [RPMI_STEP_WRITE] = RPMI_OP_WRITE,
-        [RPMI_STEP_CAS] = RPMI_OP_CAS,
-        [RPMI_STEP_FAA] = RPMI_OP_FAA,
-    };
-
-    return (struct rpmi_op){
-        .kind = kinds[step->kind],
-        .flags = step->flags & RPMI_OP_CACHED,
-        .key = step->key,
-        .offset = step->offset,
-        .len = step->len,
-        .body = step->data,
-        .body_bytes = step->kind == RPMI_STEP_WRITE ? step->len : 0,
-        .expect = step->expect,
-        .operand = step->operand,
-    };
-}
-
 /* Check a step, and enter the guarded section of its claim: the server grants no newer claim before
  * the section ends. */
 static int step_may(void *context, const struct rpmi_step *step)
 {
     struct direct_walk *walk = context;
-    struct rpmi_op op = op_of(step);
-    uint32_t rights = step->kind == RPMI_STEP_READ    ? RPMI_RIGHT_READ
-                      : step->kind == RPMI_STEP_WRITE ? RPMI_RIGHT_WRITE
-                                                      : RPMI_RIGHT_ATOMIC;
+    struct rpmi_op op = rpmi_step_op(step);
+    uint32_t right = rpmi_op_right(op.kind);
     int err = 0;
-    const struct rpmi_shm_key *key = find_op(&walk->shm->direct, &op, rights, &err);
+    const struct rpmi_shm_key *key = find_op(&walk->shm->direct, &op, right, &err);
 
     if (key == NULL)
         return err;
-    if (rights == RPMI_RIGHT_READ)
+    if (right == RPMI_RIGHT_READ)
         return 0;
     if (op.offset < key->guarded_bytes)
         return refuse_op(&op, RPM_E_DENIED);
-    if (rights == RPMI_RIGHT_ATOMIC && !rpmi_is_aligned(op.offset, sizeof(uint64_t)))
+    if (right == RPMI_RIGHT_ATOMIC && !rpmi_is_aligned(op.offset, sizeof(uint64_t)))
         return rpmi_fail(RPM_E_INVAL,
                          "an atomic at offset %llu is not aligned; use a multiple of 8",
                          (unsigned long long)op.offset);
@@ -315,7 +291,7 @@ static bool step_publishes(const struct rpmi_direct *direct, const struct rpmi_s
 static int step_act(void *context, const struct rpmi_step *step, void *result)
 {
     struct direct_walk *walk = context;
-    struct rpmi_op op = op_of(step);
+    struct rpmi_op op = rpmi_step_op(step);
 
     op.into = result;
     if (walk->section->unfenced && step_publishes(&walk->shm->direct, step))
@@ -325,7 +301,7 @@ static int step_act(void *context, const struct rpmi_step *step, void *result)
     switch (op.kind) {
     case RPMI_OP_READ:
         return do_read(walk->shm, op.key, op.offset, op.into, op.len);
-    case RPMI_OP_WRITE:
+    case RPMI_OP_COPY:
         return do_write(walk->shm, &op, walk->section);
     default:
         return do_atomic(walk->shm, &op, walk->section);

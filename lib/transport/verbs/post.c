@@ -349,21 +349,6 @@ static uint64_t requests_of(const struct rpmi_op *op)
     return pieces(op->len - op->head_bytes - op->body_bytes, RPMI_ZEROS_BYTES) + 2;
 }
 
-static uint32_t right_of(uint8_t kind)
-{
-    switch (kind) {
-    case RPMI_OP_WRITE:
-    case RPMI_OP_WRITE_IMM:
-    case RPMI_OP_COPY:
-        return RPMI_RIGHT_WRITE;
-    case RPMI_OP_CAS:
-    case RPMI_OP_FAA:
-        return RPMI_RIGHT_ATOMIC;
-    default:
-        return RPMI_RIGHT_READ;
-    }
-}
-
 static bool is_supported(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
 {
     if (op->kind == RPMI_OP_FLUSH)
@@ -376,7 +361,7 @@ static bool is_supported(const struct rpmi_verbs *verbs, const struct rpmi_op *o
 static int judge(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
 {
     bool atomic = op->kind == RPMI_OP_CAS || op->kind == RPMI_OP_FAA;
-    uint32_t right = right_of(op->kind);
+    uint32_t right = rpmi_op_right(op->kind);
     const struct rpmi_grant_key *key;
 
     if (!is_supported(verbs, op))
