@@ -60,8 +60,8 @@ static void settle_lines(struct rpmi_machine *machine, enum rpmi_sim_place place
             stream_land(machine, i);
 }
 
-void rpmi_cpu_load(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
-                   void *to, uint64_t len)
+void rpmi_sim_cpu_load(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
+                       void *to, uint64_t len)
 {
     settle_lines(machine, place, offset, len);
     memcpy(to, rpmi_sim_media_at(&machine->media, place, offset, len), len);
@@ -77,8 +77,8 @@ static void store_dram(struct rpmi_machine *machine, uint64_t offset, const void
     tick(machine, offset);
 }
 
-void rpmi_cpu_store(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
-                    const void *from, uint64_t len)
+void rpmi_sim_cpu_store(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
+                        const void *from, uint64_t len)
 {
     const unsigned char *bytes = from;
 
@@ -99,8 +99,8 @@ void rpmi_cpu_store(struct rpmi_machine *machine, enum rpmi_sim_place place, uin
     }
 }
 
-uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
-                      uint64_t expect, uint64_t desired)
+uint64_t rpmi_sim_cpu_cas(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
+                          uint64_t expect, uint64_t desired)
 {
     unsigned char bytes[sizeof(uint64_t)];
     struct rpmi_piece piece = { offset, bytes, sizeof(bytes) };
@@ -122,7 +122,8 @@ static void stream_out(struct rpmi_machine *machine)
     stream_land(machine, (uint32_t)rpmi_rng_below(&machine->world->rng, machine->cpu.streams));
 }
 
-void rpmi_cpu_stream(struct rpmi_machine *machine, uint64_t offset, const void *from, uint64_t len)
+void rpmi_sim_cpu_stream(struct rpmi_machine *machine, uint64_t offset, const void *from,
+                         uint64_t len)
 {
     struct rpmi_sim_cpu *cpu = &machine->cpu;
     const unsigned char *bytes = from;
@@ -145,7 +146,7 @@ void rpmi_cpu_stream(struct rpmi_machine *machine, uint64_t offset, const void *
     }
 }
 
-bool rpmi_cpu_fence(struct rpmi_machine *machine)
+bool rpmi_sim_cpu_fence(struct rpmi_machine *machine)
 {
     const struct rpmi_delays *ns = &machine->world->preset.ns;
 
@@ -185,7 +186,7 @@ static bool write_back(struct rpmi_machine *machine, uint32_t first, uint32_t en
         rpmi_cache_write_back(cache, line, stamp);
         tick(machine, line);
     }
-    return rpmi_cpu_fence(machine);
+    return rpmi_sim_cpu_fence(machine);
 }
 
 static uint32_t dirty_sectors(const struct rpmi_cache *cache, uint32_t page_line, uint32_t sectors)
@@ -227,11 +228,11 @@ static bool sync_pages(struct rpmi_machine *machine, uint32_t first, uint32_t en
             tick(machine, page + rest);
         }
     }
-    return rpmi_cpu_fence(machine);
+    return rpmi_sim_cpu_fence(machine);
 }
 
-int rpmi_cpu_persist(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
-                     uint64_t len)
+int rpmi_sim_cpu_persist(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
+                         uint64_t len)
 {
     uint32_t first = (uint32_t)(offset / RPMI_LINE_BYTES);
     uint32_t end = (uint32_t)((offset + len + RPMI_LINE_BYTES - 1) / RPMI_LINE_BYTES);
@@ -241,7 +242,7 @@ int rpmi_cpu_persist(struct rpmi_machine *machine, enum rpmi_sim_place place, ui
         return 0;
     RPM_ASSERT(rpmi_in_bounds(offset, len, machine->media.pool_bytes));
     if (len == 0 || machine->world->preset.domain == RPM_DOMAIN_EADR)
-        done = rpmi_cpu_fence(machine);
+        done = rpmi_sim_cpu_fence(machine);
     else if (machine->world->preset.domain == RPM_DOMAIN_MSYNC)
         done = sync_pages(machine, first, end);
     else

@@ -44,41 +44,42 @@ struct rpmi_machine;
 
 /* Code that runs on this core is between these two calls: messages wait, and its accesses take
  * time. */
-void rpmi_cpu_enter(struct rpmi_machine *machine);
-void rpmi_cpu_leave(struct rpmi_machine *machine);
+void rpmi_sim_cpu_enter(struct rpmi_machine *machine);
+void rpmi_sim_cpu_leave(struct rpmi_machine *machine);
 
-void rpmi_cpu_load(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
-                   void *to, uint64_t len);
-void rpmi_cpu_store(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
-                    const void *from, uint64_t len);
+void rpmi_sim_cpu_load(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
+                       void *to, uint64_t len);
+void rpmi_sim_cpu_store(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
+                        const void *from, uint64_t len);
 
 /* Write back what was visible of the range, and fence. 0, or RPM_E_IO: the power was cut. */
-int rpmi_cpu_persist(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
-                     uint64_t len);
-uint64_t rpmi_cpu_cas(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
-                      uint64_t expect, uint64_t desired);
+int rpmi_sim_cpu_persist(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
+                         uint64_t len);
+uint64_t rpmi_sim_cpu_cas(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
+                          uint64_t expect, uint64_t desired);
 
 /* Non-temporal stores into the pool; visible and durable once they leave the core's buffers. */
-void rpmi_cpu_stream(struct rpmi_machine *machine, uint64_t offset, const void *from, uint64_t len);
+void rpmi_sim_cpu_stream(struct rpmi_machine *machine, uint64_t offset, const void *from,
+                         uint64_t len);
 
 /* Empty all buffers. False if the power was cut. */
-bool rpmi_cpu_fence(struct rpmi_machine *machine);
+bool rpmi_sim_cpu_fence(struct rpmi_machine *machine);
 
 /* steps.c: carry out the list of steps whose last packet this is. 0 and the answer in the core's
  * own memory, or an error; RPM_E_IO: the power was cut. */
-int rpmi_cpu_steps(struct rpmi_machine *machine, const struct rpmi_packet *packet);
+int rpmi_sim_cpu_steps(struct rpmi_machine *machine, const struct rpmi_packet *packet);
 
 /* A message for this core. Takes over the packet's reference. */
-void rpmi_cpu_notice(struct rpmi_machine *machine, struct rpmi_packet *packet);
+void rpmi_sim_cpu_notice(struct rpmi_machine *machine, struct rpmi_packet *packet);
 
 /* Event: a connection request or a disconnect (@kind) reaches the server. False: the event found
  * nothing to do. */
-bool rpmi_cpu_dial(struct rpmi_sim_client *client, uint32_t gen, uint64_t kind);
+bool rpmi_sim_cpu_dial(struct rpmi_sim_client *client, uint32_t gen, uint64_t kind);
 
 /* Event: serve the next message. */
-bool rpmi_cpu_serve(struct rpmi_machine *machine);
+bool rpmi_sim_cpu_serve(struct rpmi_machine *machine);
 
 /* The process dies, but not the core: its buffers drain, its messages are dropped. */
-void rpmi_cpu_drop(struct rpmi_machine *machine, bool drain);
+void rpmi_sim_cpu_drop(struct rpmi_machine *machine, bool drain);
 
 #endif

@@ -192,7 +192,7 @@ void rpmi_power_cut(struct rpmi_machine *machine, enum rpmi_cut cut)
     settle(machine, cut);
     stop_serving(machine);
     rpmi_pcie_drop(machine);
-    rpmi_cpu_drop(machine, false);
+    rpmi_sim_cpu_drop(machine, false);
     machine->powered = false;
     machine->running = false;
 }
@@ -202,7 +202,7 @@ void rpmi_power_kill(struct rpmi_machine *machine)
     if (!machine->running)
         return;
     stop_serving(machine);
-    rpmi_cpu_drop(machine, true);
+    rpmi_sim_cpu_drop(machine, true);
     machine->running = false;
 }
 

@@ -26,26 +26,26 @@ static void arm(struct rpmi_machine *machine)
                     0);
 }
 
-void rpmi_cpu_enter(struct rpmi_machine *machine)
+void rpmi_sim_cpu_enter(struct rpmi_machine *machine)
 {
     RPM_ASSERT(!machine->cpu.busy);
     machine->cpu.busy = true;
 }
 
-void rpmi_cpu_leave(struct rpmi_machine *machine)
+void rpmi_sim_cpu_leave(struct rpmi_machine *machine)
 {
     RPM_ASSERT(machine->cpu.busy);
     machine->cpu.busy = false;
     arm(machine);
 }
 
-void rpmi_cpu_notice(struct rpmi_machine *machine, struct rpmi_packet *packet)
+void rpmi_sim_cpu_notice(struct rpmi_machine *machine, struct rpmi_packet *packet)
 {
     rpmi_packets_put(&machine->cpu.inbox, packet);
     arm(machine);
 }
 
-bool rpmi_cpu_dial(struct rpmi_sim_client *client, uint32_t gen, uint64_t kind)
+bool rpmi_sim_cpu_dial(struct rpmi_sim_client *client, uint32_t gen, uint64_t kind)
 {
     struct rpmi_packet *packet =
         &client->packet[RPMI_SIM_PACKETS + (kind == RPMI_SIM_DIAL ? 0u : 1u)];
@@ -62,7 +62,7 @@ bool rpmi_cpu_dial(struct rpmi_sim_client *client, uint32_t gen, uint64_t kind)
         return false;
     packet->kind = (uint8_t)kind;
     packet->listed = true;
-    rpmi_cpu_notice(client->machine, packet);
+    rpmi_sim_cpu_notice(client->machine, packet);
     return true;
 }
 
@@ -91,7 +91,7 @@ static void detach_client(struct rpmi_sim_client *client)
         rpmi_nic_reset(client, qp);
     /* The core's own buffers may hold the first packets of a COPY whose last packet never
      * arrived. */
-    if (!RPMI_CANARY(EARLY_DETACH) && (!wait_for_pcie(machine) || !rpmi_cpu_fence(machine)))
+    if (!RPMI_CANARY(EARLY_DETACH) && (!wait_for_pcie(machine) || !rpmi_sim_cpu_fence(machine)))
         return;
     host->detach(host->context, machine->index, client->id);
 }
@@ -138,7 +138,7 @@ static void flush_range(struct rpmi_machine *machine, const struct rpmi_packet *
 
     address.offset -= packet->offset - packet->op_offset;
     if (err == 0 && (packet->kind == RPMI_SIM_PERSIST || (packet->flags & RPMI_SIM_DURABLE) != 0))
-        err = rpmi_cpu_persist(machine, address.place, address.offset, packet->op_len);
+        err = rpmi_sim_cpu_persist(machine, address.place, address.offset, packet->op_len);
     answer(packet, err);
 }
 
@@ -165,16 +165,16 @@ static void copy_payload(struct rpmi_machine *machine, const struct rpmi_packet 
     }
     streamed = is_streamed(machine, packet, address.place);
     if (streamed)
-        rpmi_cpu_stream(machine, address.offset, packet->data, packet->bytes);
+        rpmi_sim_cpu_stream(machine, address.offset, packet->data, packet->bytes);
     else
-        rpmi_cpu_store(machine, address.place, address.offset, packet->data, packet->bytes);
+        rpmi_sim_cpu_store(machine, address.place, address.offset, packet->data, packet->bytes);
     if (!packet->last)
         return;
     address.offset -= packet->offset - packet->op_offset;
     if (streamed)
-        err = rpmi_cpu_fence(machine) ? 0 : RPM_E_IO;
+        err = rpmi_sim_cpu_fence(machine) ? 0 : RPM_E_IO;
     else if ((packet->flags & RPMI_SIM_DURABLE) != 0)
-        err = rpmi_cpu_persist(machine, address.place, address.offset, packet->op_len);
+        err = rpmi_sim_cpu_persist(machine, address.place, address.offset, packet->op_len);
     answer(packet, err);
 }
 
@@ -186,7 +186,7 @@ static void run_service(struct rpmi_machine *machine, const struct rpmi_packet *
     struct rpmi_sim_slot *slot;
 
     host->call(host->context, machine->index, client->id, packet->data, reply);
-    if (!rpmi_cpu_fence(machine) || !wait_for_pcie(machine))
+    if (!rpmi_sim_cpu_fence(machine) || !wait_for_pcie(machine))
         return;
     slot = rpmi_client_waits(client, packet->gen, packet->op);
     if (slot != NULL)
@@ -206,7 +206,7 @@ static void carry_out_steps(struct rpmi_machine *machine, const struct rpmi_pack
     memcpy(client->list + from, packet->data, packet->bytes);
     if (!packet->last)
         return;
-    err = rpmi_cpu_steps(machine, packet);
+    err = rpmi_sim_cpu_steps(machine, packet);
     slot = rpmi_client_waits(client, packet->gen, packet->op);
     if (err == 0 && slot != NULL && machine->running)
         memcpy(slot->request.into, machine->cpu.answer, packet->operand);
@@ -238,7 +238,7 @@ static void serve(struct rpmi_machine *machine, struct rpmi_packet *packet)
         flush_range(machine, packet);
 }
 
-bool rpmi_cpu_serve(struct rpmi_machine *machine)
+bool rpmi_sim_cpu_serve(struct rpmi_machine *machine)
 {
     struct rpmi_sim_cpu *cpu = &machine->cpu;
     struct rpmi_packet *packet;
@@ -251,15 +251,15 @@ bool rpmi_cpu_serve(struct rpmi_machine *machine)
     if (packet == NULL)
         return false;
     manager = packet->kind == RPMI_SIM_DIAL || packet->kind == RPMI_SIM_DISCONNECT;
-    rpmi_cpu_enter(machine);
+    rpmi_sim_cpu_enter(machine);
     serve(machine, packet);
     if (!manager)
         rpmi_packet_drop(packet);
-    rpmi_cpu_leave(machine);
+    rpmi_sim_cpu_leave(machine);
     return true;
 }
 
-void rpmi_cpu_drop(struct rpmi_machine *machine, bool drain)
+void rpmi_sim_cpu_drop(struct rpmi_machine *machine, bool drain)
 {
     struct rpmi_sim_cpu *cpu = &machine->cpu;
     struct rpmi_packet *packet;

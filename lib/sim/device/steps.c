@@ -66,11 +66,11 @@ static uint64_t add(struct rpmi_machine *machine, const struct rpmi_sim_address 
     uint64_t found;
     uint64_t was;
 
-    rpmi_cpu_load(machine, address->place, address->offset, bytes, sizeof(bytes));
+    rpmi_sim_cpu_load(machine, address->place, address->offset, bytes, sizeof(bytes));
     found = rpmi_load64(bytes);
     do {
         was = found;
-        found = rpmi_cpu_cas(machine, address->place, address->offset, was, was + operand);
+        found = rpmi_sim_cpu_cas(machine, address->place, address->offset, was, was + operand);
     } while (found != was && machine->running);
     return found;
 }
@@ -79,9 +79,9 @@ static void write(const struct sim_walk *walk, const struct rpmi_step *step,
                   const struct rpmi_sim_address *address)
 {
     if (is_streamed(walk, step, address))
-        rpmi_cpu_stream(walk->machine, address->offset, step->data, step->len);
+        rpmi_sim_cpu_stream(walk->machine, address->offset, step->data, step->len);
     else
-        rpmi_cpu_store(walk->machine, address->place, address->offset, step->data, step->len);
+        rpmi_sim_cpu_store(walk->machine, address->place, address->offset, step->data, step->len);
 }
 
 static int act(void *context, const struct rpmi_step *step, void *result)
@@ -96,14 +96,14 @@ static int act(void *context, const struct rpmi_step *step, void *result)
         return err;
     if (machine->cpu.streams > 0 &&
         (atomic || (step->kind == RPMI_STEP_WRITE && address.place == RPMI_PLACE_DRAM)))
-        (void)rpmi_cpu_fence(machine);
+        (void)rpmi_sim_cpu_fence(machine);
     if (step->kind == RPMI_STEP_READ)
-        rpmi_cpu_load(machine, address.place, address.offset, result, step->len);
+        rpmi_sim_cpu_load(machine, address.place, address.offset, result, step->len);
     else if (step->kind == RPMI_STEP_WRITE)
         write(walk, step, &address);
     else if (step->kind == RPMI_STEP_CAS)
-        rpmi_store64(result, rpmi_cpu_cas(machine, address.place, address.offset, step->expect,
-                                          step->operand));
+        rpmi_store64(result, rpmi_sim_cpu_cas(machine, address.place, address.offset, step->expect,
+                                              step->operand));
     else
         rpmi_store64(result, add(machine, &address, step->operand));
     return machine->running ? 0 : RPM_E_IO;
@@ -125,14 +125,14 @@ static int drain(const struct sim_walk *walk, const void *list, uint32_t bytes, 
             continue;
         err = locate(walk, &step, &address);
         if (err == 0 && !is_streamed(walk, &step, &address))
-            err = rpmi_cpu_persist(machine, address.place, address.offset, step.len);
+            err = rpmi_sim_cpu_persist(machine, address.place, address.offset, step.len);
     }
-    if (err == 0 && machine->cpu.streams > 0 && !rpmi_cpu_fence(machine))
+    if (err == 0 && machine->cpu.streams > 0 && !rpmi_sim_cpu_fence(machine))
         err = RPM_E_IO;
     return err;
 }
 
-int rpmi_cpu_steps(struct rpmi_machine *machine, const struct rpmi_packet *packet)
+int rpmi_sim_cpu_steps(struct rpmi_machine *machine, const struct rpmi_packet *packet)
 {
     struct sim_walk walk = { .machine = machine, .packet = packet };
     struct rpmi_stepper stepper = { &walk, machine->cpu.steps, may, act };

@@ -124,7 +124,7 @@ static bool dispatch_pcie(struct rpmi_machine *machine)
     if (out.kind == RPMI_TLP_READ)
         rpmi_nic_pushed(out.client, out.qp, out.gen);
     else if (out.kind == RPMI_TLP_NOTICE)
-        rpmi_cpu_notice(machine, out.packet);
+        rpmi_sim_cpu_notice(machine, out.packet);
     rpmi_pcie_next(machine);
     return true;
 }
@@ -151,7 +151,7 @@ static bool dispatch_client(struct rpmi_world *world, const struct rpmi_event *e
     case RPMI_EV_READ:
         return rpmi_nic_read(client, (uint32_t)event->arg, event->gen);
     case RPMI_EV_DIAL:
-        return rpmi_cpu_dial(client, event->gen, event->arg);
+        return rpmi_sim_cpu_dial(client, event->gen, event->arg);
     case RPMI_EV_DEATH:
         rpmi_client_kill(client);
         return true;
@@ -168,7 +168,7 @@ static bool dispatch(struct rpmi_world *world, const struct rpmi_event *event)
     case RPMI_EV_PCIE:
         return dispatch_pcie(&world->machine[event->who]);
     case RPMI_EV_CPU:
-        return rpmi_cpu_serve(&world->machine[event->who]);
+        return rpmi_sim_cpu_serve(&world->machine[event->who]);
     case RPMI_EV_EVICT:
         return rpmi_machine_evict(&world->machine[event->who]);
     case RPMI_EV_POWER:

@@ -4,7 +4,7 @@
  * through the machine's CPU, cache and persistence domain. A power cut can hit it between any two
  * stores; what it does afterwards has no effect, and its answers are not sent.
  *
- * Invariant: the service runs only between rpmi_cpu_enter() and rpmi_cpu_leave().
+ * Invariant: the service runs only between rpmi_sim_cpu_enter() and rpmi_sim_cpu_leave().
  *
  * Tests: tests/unit/transport/sim/server_test.cpp
  */
@@ -22,22 +22,23 @@ static struct rpmi_sim_mem *server_mem(struct rpmi_mem *mem)
 
 static void server_load(struct rpmi_mem *mem, uint64_t offset, void *to, uint64_t len)
 {
-    rpmi_cpu_load(server_mem(mem)->machine, server_mem(mem)->place, offset, to, len);
+    rpmi_sim_cpu_load(server_mem(mem)->machine, server_mem(mem)->place, offset, to, len);
 }
 
 static void server_store(struct rpmi_mem *mem, uint64_t offset, const void *from, uint64_t len)
 {
-    rpmi_cpu_store(server_mem(mem)->machine, server_mem(mem)->place, offset, from, len);
+    rpmi_sim_cpu_store(server_mem(mem)->machine, server_mem(mem)->place, offset, from, len);
 }
 
 static int server_persist(struct rpmi_mem *mem, uint64_t offset, uint64_t len)
 {
-    return rpmi_cpu_persist(server_mem(mem)->machine, server_mem(mem)->place, offset, len);
+    return rpmi_sim_cpu_persist(server_mem(mem)->machine, server_mem(mem)->place, offset, len);
 }
 
 static uint64_t server_cas(struct rpmi_mem *mem, uint64_t offset, uint64_t expect, uint64_t desired)
 {
-    return rpmi_cpu_cas(server_mem(mem)->machine, server_mem(mem)->place, offset, expect, desired);
+    return rpmi_sim_cpu_cas(server_mem(mem)->machine, server_mem(mem)->place, offset, expect,
+                            desired);
 }
 
 static const struct rpmi_mem_ops SERVER_OPS = { server_load, server_store, server_persist,
@@ -136,9 +137,9 @@ int rpmi_sim_server_start(struct rpmi_sim_server *server)
     rpmi_service_close(&server->service);
     rpmi_power_on(machine);
     opts.server_epoch = ++server->epoch;
-    rpmi_cpu_enter(machine);
+    rpmi_sim_cpu_enter(machine);
     err = rpmi_service_open(&opts, &server->service);
-    rpmi_cpu_leave(machine);
+    rpmi_sim_cpu_leave(machine);
     if (!machine->running)
         return rpmi_fail(RPM_E_LOST, "sim: the server died again while it started");
     if (err == 0)

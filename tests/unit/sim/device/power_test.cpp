@@ -13,10 +13,10 @@ std::vector<unsigned char> after_cut(const char *preset, uint64_t seed, rpmi_cut
     std::vector<unsigned char> one(512, 1);
     std::vector<unsigned char> two(512, 2);
 
-    rpmi_cpu_enter(bench.machine());
-    rpmi_cpu_store(bench.machine(), RPMI_PLACE_POOL, 4096, one.data(), one.size());
-    rpmi_cpu_store(bench.machine(), RPMI_PLACE_POOL, 4096, two.data(), two.size());
-    rpmi_cpu_leave(bench.machine());
+    rpmi_sim_cpu_enter(bench.machine());
+    rpmi_sim_cpu_store(bench.machine(), RPMI_PLACE_POOL, 4096, one.data(), one.size());
+    rpmi_sim_cpu_store(bench.machine(), RPMI_PLACE_POOL, 4096, two.data(), two.size());
+    rpmi_sim_cpu_leave(bench.machine());
     REQUIRE(bench.pool(4096, 512) == two);
     rpmi_power_cut(bench.machine(), cut);
     return bench.pool(4096, 512);
@@ -111,10 +111,11 @@ TEST_CASE("power: what is persistent survives every cut", "[unit]")
             Bench bench(preset, 5);
             auto bytes = pattern(700, 1);
 
-            rpmi_cpu_enter(bench.machine());
-            rpmi_cpu_store(bench.machine(), RPMI_PLACE_POOL, 4100, bytes.data(), bytes.size());
-            REQUIRE(rpmi_cpu_persist(bench.machine(), RPMI_PLACE_POOL, 4100, bytes.size()) == 0);
-            rpmi_cpu_leave(bench.machine());
+            rpmi_sim_cpu_enter(bench.machine());
+            rpmi_sim_cpu_store(bench.machine(), RPMI_PLACE_POOL, 4100, bytes.data(), bytes.size());
+            REQUIRE(rpmi_sim_cpu_persist(bench.machine(), RPMI_PLACE_POOL, 4100, bytes.size()) ==
+                    0);
+            rpmi_sim_cpu_leave(bench.machine());
             rpmi_power_cut(bench.machine(), cut);
             REQUIRE(bench.pool(4100, bytes.size()) == bytes);
         }
@@ -166,9 +167,9 @@ TEST_CASE("power: bytes in the PCIe queue and in a core's buffers count as outst
             while (bench.machine()->pcie.tail == 0 || client->responder[0].cut != 256)
                 REQUIRE(rpmi_world_step(bench.world));
             REQUIRE(bench.machine()->pcie.lines == 0);
-            rpmi_cpu_enter(bench.machine());
-            rpmi_cpu_stream(bench.machine(), 8192, data.data(), 256);
-            rpmi_cpu_leave(bench.machine());
+            rpmi_sim_cpu_enter(bench.machine());
+            rpmi_sim_cpu_stream(bench.machine(), 8192, data.data(), 256);
+            rpmi_sim_cpu_leave(bench.machine());
             rpmi_power_cut(bench.machine(), cut);
             for (uint64_t offset : { 4096u, 8192u }) {
                 auto now = bench.pool(offset, 256);
@@ -267,9 +268,9 @@ TEST_CASE("power: a killed server's core empties its buffers", "[unit]")
     Bench bench("adr");
     auto data = pattern(256, 1);
 
-    rpmi_cpu_enter(bench.machine());
-    rpmi_cpu_stream(bench.machine(), 8192, data.data(), 256);
-    rpmi_cpu_leave(bench.machine());
+    rpmi_sim_cpu_enter(bench.machine());
+    rpmi_sim_cpu_stream(bench.machine(), 8192, data.data(), 256);
+    rpmi_sim_cpu_leave(bench.machine());
     REQUIRE(bench.pool(8192, 256) != data);
     rpmi_power_kill(bench.machine());
     REQUIRE(bench.pool(8192, 256) == data);

@@ -72,7 +72,7 @@ TEST_CASE("requester: an answer that takes long is waited for while the server l
 
     bench.on_call = [&](uint32_t, const unsigned char *, unsigned char *reply) {
         for (int i = 0; i < 20000; i++) // 20000 x 62 ns: far longer than all retries together
-            rpmi_cpu_store(bench.machine(), RPMI_PLACE_POOL, 4096 + i % 64 * 64, "12345678", 8);
+            rpmi_sim_cpu_store(bench.machine(), RPMI_PLACE_POOL, 4096 + i % 64 * 64, "12345678", 8);
         reply[0] = 42;
     };
     call.body = client->call;

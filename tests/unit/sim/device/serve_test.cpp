@@ -136,8 +136,8 @@ TEST_CASE("serve: no answer leaves when the power goes inside the service", "[un
     bench.on_call = [&](uint32_t, const unsigned char *, unsigned char *) {
         rpmi_world_cut_at(bench.world, 0, 2, RPMI_CUT_NONE);
         for (; steps < 5; steps++)
-            rpmi_cpu_store(bench.machine(), RPMI_PLACE_POOL,
-                           4096u + static_cast<unsigned>(steps) * 64, "12345678", 8);
+            rpmi_sim_cpu_store(bench.machine(), RPMI_PLACE_POOL,
+                               4096u + static_cast<unsigned>(steps) * 64, "12345678", 8);
     };
     call.body = client->call;
     call.body_bytes = RPMI_CALL_BYTES;
@@ -160,7 +160,7 @@ TEST_CASE("serve: other events happen while the server CPU works", "[unit]")
     bench.on_call = [&](uint32_t, const unsigned char *, unsigned char *) {
         bench.write(two, 8192, data, 0);
         for (int i = 0; i < 2000; i++)
-            rpmi_cpu_store(bench.machine(), RPMI_PLACE_POOL, 4096, "12345678", 8);
+            rpmi_sim_cpu_store(bench.machine(), RPMI_PLACE_POOL, 4096, "12345678", 8);
         landed = bench.pool(8192, 64) == data;
     };
     call.body = one->call;
