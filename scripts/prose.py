@@ -32,6 +32,7 @@ RETIRED = {
     'bury': 'clean up after', 'buries': 'cleans up after', 'buried': 'cleaned up after',
     'knock': 'ask to be admitted', 'knocks': 'asks to be admitted', 'kin': 'connections of one origin',
     'crowd': 'clients, threads, or the admission queue', 'crowds': 'clients',
+    'breathe': 'yield', 'breath': 'yield', 'breaths': 'yields',
     # As names of types alone.
     'Party': 'Client', 'Ground': 'Fixture', 'Obstacle': 'BlockingLock', 'Patience': 'RetryDeadline',
     'Fates': 'Outcomes', 'Scribe': 'Recorder',

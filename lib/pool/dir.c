@@ -231,8 +231,8 @@ static int zero_fill(struct rpmi_service *service, struct rpmi_mem *mem, uint64_
     RPM_ASSERT(rpmi_in_bounds(offset, bytes, mem->bytes));
     RPM_ASSERT(rpmi_is_aligned(offset, RPMI_LINE_BYTES));
     for (uint64_t at = 0; at < bytes && err == 0; at += ZERO_PART) {
-        if (at != 0 && service->opts.breathe != NULL)
-            service->opts.breathe(service->opts.context);
+        if (at != 0 && service->opts.yield != NULL)
+            service->opts.yield(service->opts.context);
         err = zero_part(mem, offset + at, bytes - at < ZERO_PART ? bytes - at : ZERO_PART, durable);
     }
     return err;

@@ -54,7 +54,7 @@ struct rpmi_service_opts {
      * Called between two parts of a long operation: let accesses of other clients run. No client
      * sees the object that is being created. NULL: there are no other accesses.
      */
-    void (*breathe)(void *context);
+    void (*yield)(void *context);
 
     /* 64 random bits for ids that must never repeat. NULL: from the operating system. */
     uint64_t (*entropy)(void *context);

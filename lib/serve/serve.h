@@ -130,8 +130,8 @@ void rpmi_sock_name_drop(struct rpmi_sock_name *name);
 /* fence.c: the quiesce and vacate hooks of the service; @context is the server. */
 int rpmi_serve_quiesce(void *context, uint64_t header_offset);
 int rpmi_serve_vacate(void *context, uint64_t offset, uint64_t bytes);
-/* server.c: the breathe hook of the service: releases the lock for a moment, for the engine. */
-void rpmi_serve_breathe(void *context);
+/* server.c: the yield hook of the service: releases the lock for a moment, for the engine. */
+void rpmi_serve_yield(void *context);
 
 /* engine.c: one pass over all listeners. */
 void rpmi_serve_pass(struct rpm_server *server);

@@ -30,8 +30,8 @@
 #define DRAM_DEFAULT (1u << 20)
 #define CLIENTS_DEFAULT 64u
 #define FENCE_DEFAULT_US 1000000u
-#define BREATH_NS                                                                                  \
-    20000u /* without a sleep this thread would take the lock again before the engine woke up */
+/* Without a sleep this thread would take the lock again before the engine woke up. */
+#define YIELD_NS 20000u
 
 static int check_opts(struct rpm_server_opts *opts)
 {
@@ -106,7 +106,7 @@ static int open_service(struct rpm_server *server, const struct rpm_server_opts 
         .server_epoch = server->server_epoch,
         .quiesce = rpmi_serve_quiesce,
         .vacate = rpmi_serve_vacate,
-        .breathe = rpmi_serve_breathe,
+        .yield = rpmi_serve_yield,
         .context = server,
     };
     bool may_format = opts->pool == NULL || (opts->flags & RPM_SERVER_CREATE) != 0;
@@ -289,10 +289,10 @@ void rpmi_serve_unlock(struct rpm_server *server)
     RPM_ASSERT(err == 0);
 }
 
-void rpmi_serve_breathe(void *context)
+void rpmi_serve_yield(void *context)
 {
     rpmi_serve_unlock(context);
-    rpmi_clock_sleep_ns(BREATH_NS);
+    rpmi_clock_sleep_ns(YIELD_NS);
     rpmi_serve_lock(context);
 }
 

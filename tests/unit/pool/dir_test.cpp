@@ -79,7 +79,7 @@ TEST_CASE("dir: a new region is zero, whatever the memory held before", "[unit]"
 
 TEST_CASE("dir: while a large region is zeroed, other calls are served", "[unit]")
 {
-    static uint32_t breaths;
+    static uint32_t yields;
     static PoolServer *current;
     static rpmi_reply other;
     static uint32_t writer;
@@ -87,20 +87,20 @@ TEST_CASE("dir: while a large region is zeroed, other calls are served", "[unit]
     uint32_t client = server.client();
 
     current = &server;
-    breaths = 0;
+    yields = 0;
     writer = server.client();
     other = server.open(writer, "other", RPM_KIND_REGION, 4096);
-    server.service->opts.breathe = [](void *) {
-        breaths++;
+    server.service->opts.yield = [](void *) {
+        yields++;
         CHECK(rpmi_dir_find(current->service, "large") == RPM_E_NOENT);
         CHECK(current->access(writer, other.key, 0, 64, RPMI_RIGHT_WRITE) == 0);
     };
     CHECK(server.open(client, "small", RPM_KIND_REGION, 4 << 20).status == 0);
-    CHECK(breaths == 0);
+    CHECK(yields == 0);
     memset(&server.pool.bytes[server.pool.bytes.size() / 2], 'x', server.pool.bytes.size() / 2);
     rpmi_reply large = server.open(client, "large", RPM_KIND_REGION, (20 << 20) + 100);
     REQUIRE(large.status == 0);
-    CHECK(breaths == 1);
+    CHECK(yields == 1);
     for (uint64_t i = 0; i < large.bytes; i += 97)
         if (server.pool.bytes[large.offset + i] != 0 || server.pool.kept[large.offset + i] != 0)
             FAIL("byte " << i << " is not zero");
