@@ -33,6 +33,8 @@ RETIRED = {
     'knock': 'ask to be admitted', 'knocks': 'asks to be admitted', 'kin': 'connections of one origin',
     'crowd': 'clients, threads, or the admission queue', 'crowds': 'clients',
     'breathe': 'yield', 'breath': 'yield', 'breaths': 'yields',
+    'RPM_ROLE_LOOK': 'RPM_ROLE_READ', 'RPM_ROLE_TAKE': 'RPM_ROLE_LOCK',
+    'RPM_ROLE_GIVE': 'RPM_ROLE_UNLOCK', 'RPM_ROLE_SWAP': 'RPM_ROLE_UPDATE',
     # As names of types alone.
     'Party': 'Client', 'Ground': 'Fixture', 'Obstacle': 'BlockingLock', 'Patience': 'RetryDeadline',
     'Fates': 'Outcomes', 'Scribe': 'Recorder',
@@ -92,7 +94,7 @@ def check_retired(tree):
     for path, text in tree.texts.items():
         if path.startswith(EXEMPT):
             continue
-        for word in sorted(SPELLINGS.keys() & set(re.findall(r'[A-Za-z]+', text))):
+        for word in sorted(SPELLINGS.keys() & set(re.findall(r'\w+', text))):
             for match in re.finditer(r'\b%s\b' % word, text):
                 place = f'{path}:{line_of(text, match.start())}'
                 yield place, f'"{word}" is retired: {SPELLINGS[word]}', word

@@ -82,7 +82,7 @@ class ScriptBuilder
 
         op.memory = memory;
         if (object.seen || object.written)
-            name_word(op, object, RPM_ROLE_LOOK);
+            name_word(op, object, RPM_ROLE_READ);
     }
 
     /* Takes or frees the object's lock by compare-and-swap, as @role says. */
@@ -181,7 +181,7 @@ void execute(ScriptBuilder &builder, const Attempt &attempt, std::optional<uint3
             continue;
         builder.next_phase();
         if (takes && object.taken)
-            builder.swap(object, RPM_ROLE_TAKE, call);
+            builder.swap(object, RPM_ROLE_LOCK, call);
         else if (locks && object.seen)
             builder.read(object, kWordBytes, *locks, call);
         builder.read(object, builder.row_bytes(object), RPM_LOAD_NVM, call);
@@ -192,7 +192,7 @@ void lock(ScriptBuilder &builder, const Objects &writes, bool call)
 {
     builder.next_phase();
     for (const Object *object : writes)
-        builder.swap(*object, RPM_ROLE_TAKE, call);
+        builder.swap(*object, RPM_ROLE_LOCK, call);
     if (!call)
         builder.next_phase();
     for (const Object *object : writes)
@@ -256,7 +256,7 @@ void install(ScriptBuilder &builder, const Objects &writes, uint32_t replicas, b
         install_copies(builder, writes, 0, 1, true);
     }
     for (const Object *object : writes)
-        builder.swap(*object, RPM_ROLE_GIVE, call);
+        builder.swap(*object, RPM_ROLE_UNLOCK, call);
 }
 
 } // namespace

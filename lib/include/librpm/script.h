@@ -18,12 +18,12 @@ extern "C" {
  * phase, releases the words it holds, waits (backoff_ns), and runs again from its first phase. */
 enum rpm_script_role {
     RPM_ROLE_NONE = 0,
-    RPM_ROLE_LOOK = 1, /* READ of the version: a conflict if another transaction holds the word, or
-                          changed it since this transaction's first LOOK or SWAP at it */
-    RPM_ROLE_TAKE = 2, /* CAS that locks: a conflict if another transaction holds the word */
-    RPM_ROLE_GIVE = 3, /* WRITE or CAS that unlocks and changes the version, in a later phase than
-                          the TAKE */
-    RPM_ROLE_SWAP = 4  /* CAS that changes the version without locking; conflicts as LOOK does */
+    RPM_ROLE_READ = 1, /* READ of the version: a conflict if another transaction holds the lock, or
+                            changed the version since this transaction's first READ or UPDATE */
+    RPM_ROLE_LOCK = 2, /* CAS that locks: a conflict if another transaction holds the lock */
+    RPM_ROLE_UNLOCK = 3, /* WRITE or CAS that unlocks and changes the version, in a later phase than
+                            the LOCK */
+    RPM_ROLE_UPDATE = 4  /* CAS that changes the version without locking; conflicts as READ does */
 };
 
 /* One operation. The operations of a phase are adjacent in the array and are posted together; the

@@ -77,13 +77,13 @@ static int check_load(const struct rpm_script_load *load)
 static int check_role(const struct rpm_script_op *op, uint32_t words)
 {
     bool fits =
-        op->role == RPM_ROLE_NONE || (op->role == RPM_ROLE_LOOK && op->op == RPM_LOAD_READ) ||
-        (op->role == RPM_ROLE_GIVE && op->op != RPM_LOAD_READ) ||
-        ((op->role == RPM_ROLE_TAKE || op->role == RPM_ROLE_SWAP) && op->op == RPM_LOAD_CAS);
+        op->role == RPM_ROLE_NONE || (op->role == RPM_ROLE_READ && op->op == RPM_LOAD_READ) ||
+        (op->role == RPM_ROLE_UNLOCK && op->op != RPM_LOAD_READ) ||
+        ((op->role == RPM_ROLE_LOCK || op->role == RPM_ROLE_UPDATE) && op->op == RPM_LOAD_CAS);
 
-    if (!fits || op->role > RPM_ROLE_SWAP)
+    if (!fits || op->role > RPM_ROLE_UPDATE)
         return refuse(
-            "the role is LOOK for a READ, GIVE for a WRITE, and TAKE, GIVE or SWAP for a CAS",
+            "the role is READ for a READ, UNLOCK for a WRITE, and LOCK, UNLOCK or UPDATE for a CAS",
             op->role);
     if ((op->role == RPM_ROLE_NONE) != (op->word == 0) || op->word > words)
         return refuse("an operation with a role names a word, 1 to words", op->word);
@@ -116,27 +116,27 @@ static int check_op(const struct rpm_script_op *op, uint32_t servers)
     return 0;
 }
 
-/* A word is given back once, in a later phase than it is taken in: within one phase the transaction
- * could not know whether it got the word. A script gives back at most as many words as a phase has
- * operations, since a transaction that fails gives all of them back in one phase. */
-static int check_taken(const struct rpm_script *script, uint32_t nth)
+/* A word is unlocked once, in a later phase than it is locked in: within one phase the transaction
+ * could not know whether it got the lock. A script unlocks at most as many words as a phase has
+ * operations, since a transaction that fails unlocks all of them in one phase. */
+static int check_locked(const struct rpm_script *script, uint32_t nth)
 {
     const struct rpm_script_op *op = &script->ops[nth];
-    uint32_t taken = 0, given = 0, gives = 0;
+    uint32_t locked = 0, unlocked = 0, unlocks = 0;
 
     for (uint32_t i = 0; i < script->count; i++) {
         const struct rpm_script_op *other = &script->ops[i];
 
-        gives += other->role == RPM_ROLE_GIVE;
+        unlocks += other->role == RPM_ROLE_UNLOCK;
         if (other->word != op->word)
             continue;
-        taken += other->role == RPM_ROLE_TAKE && (other == op || other->phase < op->phase);
-        given += other->role == RPM_ROLE_GIVE && (other == op || other->phase > op->phase);
+        locked += other->role == RPM_ROLE_LOCK && (other == op || other->phase < op->phase);
+        unlocked += other->role == RPM_ROLE_UNLOCK && (other == op || other->phase > op->phase);
     }
-    if (gives > RPMI_CLUSTER_PHASE)
-        return refuse("a script has at most 64 operations with the role GIVE", gives);
-    if (taken != 1 || given != 1)
-        return refuse("a word is taken once and given back once, in a later phase", op->word);
+    if (unlocks > RPMI_CLUSTER_PHASE)
+        return refuse("a script has at most 64 operations with the role UNLOCK", unlocks);
+    if (locked != 1 || unlocked != 1)
+        return refuse("a word is locked once and unlocked once, in a later phase", op->word);
     return 0;
 }
 
@@ -153,8 +153,8 @@ static int check_script(const struct rpm_script *script, const struct rpm_script
 
         if (err == 0)
             err = check_role(op, load->words);
-        if (err == 0 && (op->role == RPM_ROLE_TAKE || op->role == RPM_ROLE_GIVE))
-            err = check_taken(script, i);
+        if (err == 0 && (op->role == RPM_ROLE_LOCK || op->role == RPM_ROLE_UNLOCK))
+            err = check_locked(script, i);
         if (err != 0)
             return err;
         if (op->phase != before && (i == 0 || op->phase != before + 1))
@@ -252,7 +252,7 @@ static uint32_t widest_of(const struct rpmi_cluster_model *cluster,
 {
     uint32_t at[RPMI_CLUSTER_SERVERS] = { 0 };
     uint32_t widest = 0;
-    uint32_t given = 0;
+    uint32_t unlocks = 0;
 
     for (uint32_t i = 0; i < script->count; i++) {
         const struct rpmi_script_step *step = &cluster->step[script->first + i];
@@ -261,9 +261,9 @@ static uint32_t widest_of(const struct rpmi_cluster_model *cluster,
             memset(at, 0, sizeof(at));
         if (++at[step->server] > widest)
             widest = at[step->server];
-        given += step->role == RPM_ROLE_GIVE;
+        unlocks += step->role == RPM_ROLE_UNLOCK;
     }
-    return given > widest ? given : widest;
+    return unlocks > widest ? unlocks : widest;
 }
 
 uint32_t rpmi_script_widest(const struct rpmi_cluster_model *cluster)

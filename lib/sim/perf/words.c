@@ -41,25 +41,25 @@ void rpmi_cluster_touch(struct rpmi_server_model *server, uint32_t slot)
     struct rpmi_shared_word *word = &cluster->word[op_class->word];
     uint32_t role = cluster->step[op_class - cluster->op_class].role;
 
-    if (role == RPM_ROLE_GIVE) {
+    if (role == RPM_ROLE_UNLOCK) {
         RPM_ASSERT(word->holder == coroutine + 1);
         word->holder = 0;
         word->changes += its->failed ? 0 : 1;
         return;
     }
     if (held_by_another(word, coroutine) ||
-        (role != RPM_ROLE_TAKE &&
+        (role != RPM_ROLE_LOCK &&
          first_version(cluster, its, op_class->word)->changes != word->changes))
         its->failed = true;
-    else if (role == RPM_ROLE_TAKE)
+    else if (role == RPM_ROLE_LOCK)
         word->holder = coroutine + 1;
-    else if (role == RPM_ROLE_SWAP)
+    else if (role == RPM_ROLE_UPDATE)
         word->changes++;
 }
 
 bool rpmi_cluster_holds(const struct rpmi_cluster_model *cluster, uint32_t coroutine, uint32_t step)
 {
-    return cluster->step[step].role == RPM_ROLE_GIVE &&
+    return cluster->step[step].role == RPM_ROLE_UNLOCK &&
            cluster->word[cluster->op_class[step].word].holder == coroutine + 1;
 }
 

@@ -140,11 +140,11 @@ TEST_CASE("footprint: with conflicts, objects are words that are locked and unlo
         CHECK((op.word == 0 && op.role == RPM_ROLE_NONE));
     setting.conflicts = true;
     Script made = script(MOVES, trace, setting);
-    CHECK(roles(made, 1) == Roles{ RPM_ROLE_LOOK, RPM_ROLE_LOOK, RPM_ROLE_LOOK });
+    CHECK(roles(made, 1) == Roles{ RPM_ROLE_READ, RPM_ROLE_READ, RPM_ROLE_READ });
     CHECK(roles(made, 2).empty()); // a bucket: read for its row, not validated
     for (uint32_t written : { 3u, 4u })
         CHECK(roles(made, written) ==
-              Roles{ RPM_ROLE_LOOK, RPM_ROLE_TAKE, RPM_ROLE_LOOK, RPM_ROLE_GIVE });
+              Roles{ RPM_ROLE_READ, RPM_ROLE_LOCK, RPM_ROLE_READ, RPM_ROLE_UNLOCK });
 }
 
 TEST_CASE("footprint: by call a phase is one message to each server", "[unit]")

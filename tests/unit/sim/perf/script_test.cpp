@@ -127,12 +127,12 @@ TEST_CASE("script: words that do not match their operations are refused with the
               a.load.backoff_ns = 2;
               a.load.backoff_max_ns = 1;
           } },
-        { "LOOK for a READ", [](Asked &a) { a.ops[0].role = RPM_ROLE_TAKE; } },
-        { "LOOK for a READ", [](Asked &a) { a.ops[1].role = RPM_ROLE_SWAP + 1; } },
-        { "names a word", [](Asked &a) { a.ops[0].role = RPM_ROLE_LOOK; } },
+        { "READ for a READ", [](Asked &a) { a.ops[0].role = RPM_ROLE_LOCK; } },
+        { "READ for a READ", [](Asked &a) { a.ops[1].role = RPM_ROLE_UPDATE + 1; } },
+        { "names a word", [](Asked &a) { a.ops[0].role = RPM_ROLE_READ; } },
         { "names a word",
           [](Asked &a) {
-              a.ops[0].role = RPM_ROLE_LOOK;
+              a.ops[0].role = RPM_ROLE_READ;
               a.ops[0].word = 1;
           } },
         { "names a word",
@@ -144,13 +144,13 @@ TEST_CASE("script: words that do not match their operations are refused with the
           [](Asked &a) {
               a.load.words = 1;
               a.ops[0] = by_call(a.ops[0]);
-              a.ops[0].role = RPM_ROLE_LOOK;
+              a.ops[0].role = RPM_ROLE_READ;
               a.ops[0].word = 1;
           } },
-        { "given back once",
+        { "unlocked once",
           [](Asked &a) {
               a.load.words = 1;
-              a.ops[1].role = RPM_ROLE_GIVE;
+              a.ops[1].role = RPM_ROLE_UNLOCK;
               a.ops[1].word = 1;
           } },
         { "in a later phase",
@@ -158,8 +158,8 @@ TEST_CASE("script: words that do not match their operations are refused with the
               a.load.words = 1;
               a.ops[0] = op_of(0, RPM_LOAD_CAS, 8);
               a.ops[1].phase = 0;
-              a.ops[0].role = RPM_ROLE_TAKE;
-              a.ops[1].role = RPM_ROLE_GIVE;
+              a.ops[0].role = RPM_ROLE_LOCK;
+              a.ops[1].role = RPM_ROLE_UNLOCK;
               a.ops[0].word = a.ops[1].word = 1;
           } },
     };
