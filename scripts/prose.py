@@ -35,6 +35,8 @@ RETIRED = {
     'breathe': 'yield', 'breath': 'yield', 'breaths': 'yields',
     'RPM_ROLE_LOOK': 'RPM_ROLE_READ', 'RPM_ROLE_TAKE': 'RPM_ROLE_LOCK',
     'RPM_ROLE_GIVE': 'RPM_ROLE_UNLOCK', 'RPM_ROLE_SWAP': 'RPM_ROLE_UPDATE',
+    'rpm_device_ask': 'rpm_device_capability', 'RPM_DEVICE_ASKS': 'RPM_DEVICE_CAPABILITIES',
+    'rpm_device_ask_name': 'rpm_device_capability_name',
     # As names of types alone.
     'Party': 'Client', 'Ground': 'Fixture', 'Obstacle': 'BlockingLock', 'Patience': 'RetryDeadline',
     'Fates': 'Outcomes', 'Scribe': 'Recorder',

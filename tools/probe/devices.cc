@@ -48,9 +48,9 @@ Json answer_json(const rpm_device_answer &answer)
 }
 
 /* The name of a capability as a JSON key: "native FLUSH" is native_flush. */
-std::string key_of(int question)
+std::string key_of(int capability)
 {
-    std::string key = rpm_device_ask_name(static_cast<rpm_device_ask>(question));
+    std::string key = rpm_device_capability_name(static_cast<rpm_device_capability>(capability));
 
     for (char &letter : key)
         letter = letter == ' ' ? '_' : static_cast<char>(tolower(letter));
@@ -81,7 +81,7 @@ Json memory_json(const Memory &memory)
     }
     out["medium"] = rpm_medium_name(static_cast<rpm_medium>(memory.device->medium));
     out["bytes"] = memory.device->memory_bytes;
-    for (int i = RPM_DEVICE_MEMORY_READ; i < RPM_DEVICE_ASKS; i++)
+    for (int i = RPM_DEVICE_MEMORY_READ; i < RPM_DEVICE_CAPABILITIES; i++)
         out[key_of(i)] = answer_json(memory.device->can[i]);
     return out;
 }
@@ -112,9 +112,10 @@ Json device_json(const Device &all)
     return out;
 }
 
-void print_answer(const char *indent, int question, const rpm_device_answer &answer)
+void print_answer(const char *indent, int capability, const rpm_device_answer &answer)
 {
-    printf("%s%s: %s%s%s\n", indent, rpm_device_ask_name(static_cast<rpm_device_ask>(question)),
+    printf("%s%s: %s%s%s\n", indent,
+           rpm_device_capability_name(static_cast<rpm_device_capability>(capability)),
            answer.answer == RPM_YES  ? "yes"
            : answer.answer == RPM_NO ? "no"
                                      : "unknown",
@@ -143,7 +144,7 @@ void print_memory(const Memory &memory)
     else
         printf("  %s: %s, %" PRIu64 " bytes\n", memory.path.c_str(), medium,
                memory.device->memory_bytes);
-    for (int i = RPM_DEVICE_MEMORY_READ; i < RPM_DEVICE_ASKS; i++)
+    for (int i = RPM_DEVICE_MEMORY_READ; i < RPM_DEVICE_CAPABILITIES; i++)
         print_answer("    ", i, memory.device->can[i]);
 }
 

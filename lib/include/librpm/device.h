@@ -16,7 +16,7 @@ extern "C" {
 #define RPM_DEVICE_ADDRESSES 8
 
 /* Capabilities that rpm_device_probe() asks a device for. */
-enum rpm_device_ask {
+enum rpm_device_capability {
     RPM_DEVICE_CONNECT = 0,           /* connections can be made through the device */
     RPM_DEVICE_FLUSH = 1,             /* native FLUSH to persistence */
     RPM_DEVICE_ATOMIC_WRITE = 2,      /* native ATOMIC WRITE of 8 bytes */
@@ -29,7 +29,7 @@ enum rpm_device_ask {
     RPM_DEVICE_MEMORY_WRITE = 8,      /* the same for WRITE */
     RPM_DEVICE_MEMORY_FLUSH = 9,      /* the same with FLUSH to persistence */
     RPM_DEVICE_MEMORY_ON_DEMAND = 10, /* the same on demand, not pinned */
-    RPM_DEVICE_ASKS = 11
+    RPM_DEVICE_CAPABILITIES = 11
 };
 
 struct rpm_device_answer {
@@ -65,7 +65,7 @@ struct rpm_device {
     uint32_t medium;          /* enum rpm_medium of that memory */
     uint32_t ports_n;         /* number that the device has; the first RPM_DEVICE_PORTS are below */
     struct rpm_device_port port[RPM_DEVICE_PORTS];
-    struct rpm_device_answer can[RPM_DEVICE_ASKS]; /* by enum rpm_device_ask */
+    struct rpm_device_answer can[RPM_DEVICE_CAPABILITIES]; /* by enum rpm_device_capability */
 };
 
 static inline struct rpm_device rpm_device_init(void)
@@ -100,14 +100,14 @@ static inline struct rpm_device rpm_device_init(void)
 RPM_MUST_CHECK int rpm_device_probe(uint32_t index, const char *path, struct rpm_device *device);
 
 /**
- * rpm_device_ask_name: the name of a capability, such as "native FLUSH".
+ * rpm_device_capability_name: the name of a capability, such as "native FLUSH".
  *
- * @ask  any value; "unknown" for a value that no enumerator has.
+ * @capability  any value; "unknown" for a value that no enumerator has.
  *
  * Returns a string that is never NULL. Returned, static: never freed.
  * Threads:  any.
  */
-const char *rpm_device_ask_name(enum rpm_device_ask ask);
+const char *rpm_device_capability_name(enum rpm_device_capability capability);
 
 #ifdef __cplusplus
 }

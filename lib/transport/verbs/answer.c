@@ -9,14 +9,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void rpmi_device_yes(struct rpm_device *device, enum rpm_device_ask ask)
+void rpmi_device_yes(struct rpm_device *device, enum rpm_device_capability capability)
 {
-    device->can[ask] = (struct rpm_device_answer){ .answer = RPM_YES };
+    device->can[capability] = (struct rpm_device_answer){ .answer = RPM_YES };
 }
 
-void rpmi_device_no(struct rpm_device *device, enum rpm_device_ask ask, const char *format, ...)
+void rpmi_device_no(struct rpm_device *device, enum rpm_device_capability capability,
+                    const char *format, ...)
 {
-    struct rpm_device_answer *answer = &device->can[ask];
+    struct rpm_device_answer *answer = &device->can[capability];
     va_list args;
 
     answer->answer = RPM_NO;

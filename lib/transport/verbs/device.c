@@ -27,12 +27,13 @@
 #define CAP_ATOMIC_WRITE (1ull << 40)
 #define ASK_CQES 4
 
-static void answer(struct rpm_device *device, enum rpm_device_ask ask, bool has, const char *why)
+static void answer(struct rpm_device *device, enum rpm_device_capability capability, bool has,
+                   const char *why)
 {
     if (has)
-        rpmi_device_yes(device, ask);
+        rpmi_device_yes(device, capability);
     else
-        rpmi_device_no(device, ask, "%s", why);
+        rpmi_device_no(device, capability, "%s", why);
 }
 
 /* -1: there is no such directory. */

@@ -43,9 +43,9 @@ void rpmi_mr_probe_close(struct rpmi_mr_probe *probe);
 void rpmi_mr_probe_run(const struct rpmi_nic *nic, struct ibv_pd *pd,
                        const struct rpmi_mr_probe *probe, struct rpm_device *device);
 
-/* answer.c: set the answer to @ask. */
-void rpmi_device_yes(struct rpm_device *device, enum rpm_device_ask ask);
-void rpmi_device_no(struct rpm_device *device, enum rpm_device_ask ask, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* answer.c: set the answer to @capability. */
+void rpmi_device_yes(struct rpm_device *device, enum rpm_device_capability capability);
+void rpmi_device_no(struct rpm_device *device, enum rpm_device_capability capability,
+                    const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

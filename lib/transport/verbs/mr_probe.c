@@ -166,31 +166,32 @@ static bool locks_freely(void)
 
 /* Check the whole memory against the limits; only a piece of it was registered. */
 static void judge_whole(const struct rpmi_nic *nic, const struct rpmi_mr_probe *probe,
-                        enum rpm_device_ask ask, struct rpm_device *device)
+                        enum rpm_device_capability capability, struct rpm_device *device)
 {
     struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
 
     (void)getrlimit(RLIMIT_MEMLOCK, &limit);
     if (probe->whole > nic->region_max)
-        rpmi_device_no(device, ask,
+        rpmi_device_no(device, capability,
                        "the device registers %llu bytes at once, and this has %llu: divide it, or "
                        "serve a smaller pool",
                        (unsigned long long)nic->region_max, (unsigned long long)probe->whole);
     else if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < probe->whole && !locks_freely())
-        rpmi_device_no(device, ask,
+        rpmi_device_no(device, capability,
                        "a piece can be pinned, but not all %llu bytes: the limit of locked memory "
                        "is %llu; raise it with ulimit -l or LimitMEMLOCK=",
                        (unsigned long long)probe->whole, (unsigned long long)limit.rlim_cur);
     else
-        rpmi_device_yes(device, ask);
+        rpmi_device_yes(device, capability);
 }
 
-static const char *advice(enum rpm_medium medium, enum rpm_device_ask ask)
+static const char *advice(enum rpm_medium medium, enum rpm_device_capability capability)
 {
-    if (ask == RPM_DEVICE_MEMORY_WRITE && medium == RPM_MEDIUM_FILE)
+    if (capability == RPM_DEVICE_MEMORY_WRITE && medium == RPM_MEDIUM_FILE)
         return "; its file system has to know what is written: clients send their bytes to the "
                "server's CPU instead";
-    if (ask == RPM_DEVICE_MEMORY_FLUSH && medium != RPM_MEDIUM_DEVDAX && medium != RPM_MEDIUM_FSDAX)
+    if (capability == RPM_DEVICE_MEMORY_FLUSH && medium != RPM_MEDIUM_DEVDAX &&
+        medium != RPM_MEDIUM_FSDAX)
         return "; it is no persistent memory: take devdax";
     return "";
 }
@@ -207,19 +208,20 @@ static bool try_access(const struct rpmi_nic *nic, struct ibv_pd *pd,
 }
 
 static void try_ask(const struct rpmi_nic *nic, struct ibv_pd *pd,
-                    const struct rpmi_mr_probe *probe, enum rpm_device_ask ask,
+                    const struct rpmi_mr_probe *probe, enum rpm_device_capability capability,
                     struct rpm_device *device)
 {
-    static const uint32_t access[RPM_DEVICE_ASKS] = {
+    static const uint32_t access[RPM_DEVICE_CAPABILITIES] = {
         [RPM_DEVICE_MEMORY_READ] = RPMI_NIC_READ,
         [RPM_DEVICE_MEMORY_WRITE] = RPMI_NIC_WRITE,
         [RPM_DEVICE_MEMORY_FLUSH] = RPMI_NIC_READ | RPMI_NIC_FLUSH,
     };
 
-    if (try_access(nic, pd, probe, access[ask]))
-        judge_whole(nic, probe, ask, device);
+    if (try_access(nic, pd, probe, access[capability]))
+        judge_whole(nic, probe, capability, device);
     else
-        rpmi_device_no(device, ask, "%s%s", rpm_last_error(), advice(probe->medium, ask));
+        rpmi_device_no(device, capability, "%s%s", rpm_last_error(),
+                       advice(probe->medium, capability));
 }
 
 /* Some devices that page on demand accept FLUSH for memory that is not persistent. */

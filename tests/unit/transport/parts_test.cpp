@@ -56,7 +56,7 @@ TEST_CASE("parts: without rdma-core verbs: is refused and says what to do", "[pa
     CHECK(left_out(connect("verbs://127.0.0.1:1/pool"), "LIBRPM_RDMA") == !RPMI_WITH_RDMA);
     CHECK(left_out(listen_at("verbs://127.0.0.1:1/pool"), "LIBRPM_RDMA") == !RPMI_WITH_RDMA);
     CHECK(left_out(rpm_device_probe(0, nullptr, &device), "LIBRPM_RDMA") == !RPMI_WITH_RDMA);
-    CHECK(std::string(rpm_device_ask_name(RPM_DEVICE_FLUSH)) == "native FLUSH");
+    CHECK(std::string(rpm_device_capability_name(RPM_DEVICE_FLUSH)) == "native FLUSH");
 }
 
 TEST_CASE("parts: without libssl tls= is refused and says what to do", "[parts]")

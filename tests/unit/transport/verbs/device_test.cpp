@@ -53,11 +53,12 @@ struct Judged {
         attr.orig_attr.max_qp = 7;
         rpmi_device_judge(&attr, &nic, device.get());
     }
-    bool says(rpm_device_ask ask, rpm_answer answer, const std::string &why) const
+    bool says(rpm_device_capability capability, rpm_answer answer, const std::string &why) const
     {
-        INFO(rpm_device_ask_name(ask) << ": " << device->can[ask].why);
-        CHECK(device->can[ask].answer == static_cast<uint32_t>(answer));
-        return has(device->can[ask].why, why) && (why.empty() == (*device->can[ask].why == '\0'));
+        INFO(rpm_device_capability_name(capability) << ": " << device->can[capability].why);
+        CHECK(device->can[capability].answer == static_cast<uint32_t>(answer));
+        return has(device->can[capability].why, why) &&
+               (why.empty() == (*device->can[capability].why == '\0'));
     }
 };
 
@@ -89,10 +90,11 @@ TEST_CASE("device: every missing capability has a reason, and no other has one",
     able.flush = able.atomic_write = able.on_demand = able.window = true;
     for (const Judged &judged :
          { Judged(0, IBV_ATOMIC_NONE, rpmi_nic{}), Judged(0, IBV_ATOMIC_GLOB, able) })
-        for (int ask = RPM_DEVICE_FLUSH; ask <= RPM_DEVICE_ON_DEMAND; ask++) {
-            const rpm_device_answer &answer = judged.device->can[ask];
+        for (int capability = RPM_DEVICE_FLUSH; capability <= RPM_DEVICE_ON_DEMAND; capability++) {
+            const rpm_device_answer &answer = judged.device->can[capability];
 
-            INFO(rpm_device_ask_name(static_cast<rpm_device_ask>(ask)) << ": " << answer.why);
+            INFO(rpm_device_capability_name(static_cast<rpm_device_capability>(capability))
+                 << ": " << answer.why);
             REQUIRE(answer.answer != RPM_UNKNOWN);
             CHECK((answer.answer == RPM_YES) == (answer.why[0] == '\0'));
         }
@@ -146,7 +148,8 @@ TEST_CASE("device: a probe names a device or says why there is none", "[verbs]")
 
 TEST_CASE("device: every capability has a name", "[verbs]")
 {
-    for (int ask = 0; ask < RPM_DEVICE_ASKS; ask++)
-        CHECK(std::string(rpm_device_ask_name(static_cast<rpm_device_ask>(ask))) != "unknown");
-    CHECK(std::string(rpm_device_ask_name(RPM_DEVICE_ASKS)) == "unknown");
+    for (int capability = 0; capability < RPM_DEVICE_CAPABILITIES; capability++)
+        CHECK(std::string(rpm_device_capability_name(
+                  static_cast<rpm_device_capability>(capability))) != "unknown");
+    CHECK(std::string(rpm_device_capability_name(RPM_DEVICE_CAPABILITIES)) == "unknown");
 }

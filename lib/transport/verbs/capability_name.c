@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ask_name.c: the names of the capabilities that rpm_device_probe() reports. In a file of its own,
- * because a build without rdma-core has them too.
+ * capability_name.c: the names of the capabilities that rpm_device_probe() reports. In a file of
+ * its own, because a build without rdma-core has them too.
  *
  * Tests: tests/unit/transport/verbs/device_test.cpp
  */
 #include <librpm/device.h>
 
-const char *rpm_device_ask_name(enum rpm_device_ask ask)
+const char *rpm_device_capability_name(enum rpm_device_capability capability)
 {
-    static const char *const names[RPM_DEVICE_ASKS] = {
+    static const char *const names[RPM_DEVICE_CAPABILITIES] = {
         [RPM_DEVICE_CONNECT] = "connections",
         [RPM_DEVICE_FLUSH] = "native FLUSH",
         [RPM_DEVICE_ATOMIC_WRITE] = "native ATOMIC WRITE",
@@ -23,5 +23,5 @@ const char *rpm_device_ask_name(enum rpm_device_ask ask)
         [RPM_DEVICE_MEMORY_ON_DEMAND] = "registered on demand",
     };
 
-    return (uint32_t)ask < RPM_DEVICE_ASKS ? names[ask] : "unknown";
+    return (uint32_t)capability < RPM_DEVICE_CAPABILITIES ? names[capability] : "unknown";
 }
