@@ -27,10 +27,10 @@ static void send(struct rpmi_server_model *server, uint32_t slot, uint64_t at_ps
     const struct rpmi_params *params = server->params;
 
     if (server->cluster != NULL && rpmi_machine_has_port(server->cluster))
-        rpmi_server_at(server, at_ps, RPMI_COST_EV_LEAVE, message, 0, slot);
+        rpmi_server_at(server, at_ps, RPMI_PERF_EV_AT_CLIENT_PORT, message, 0, slot);
     else
         rpmi_server_at(server, at_ps + params->nic_latency + params->network_latency,
-                       RPMI_COST_EV_ARRIVE, message, 0, slot);
+                       RPMI_PERF_EV_AT_SERVER_PORT, message, 0, slot);
 }
 
 /* For machines that have a port of their own, which takes messages in order of arrival. */
@@ -41,7 +41,7 @@ void rpmi_server_client_leave(struct rpmi_server_model *server, uint32_t slot,
     uint64_t at_ps = rpmi_machine_leave(server, slot, message_bytes(server, slot, message));
 
     rpmi_server_at(server, at_ps + params->nic_latency + params->network_latency,
-                   RPMI_COST_EV_ARRIVE, message, 0, slot);
+                   RPMI_PERF_EV_AT_SERVER_PORT, message, 0, slot);
 }
 
 static void post_call(struct rpmi_server_model *server, uint32_t slot, uint64_t at_ps)
@@ -124,7 +124,7 @@ void rpmi_server_client_arrive(struct rpmi_server_model *server, uint32_t slot,
         rpmi_wire_pass(&server->wire_in, server->now_ps, rpmi_rate_ps(bytes, params->network_rate));
 
     at_ps = rpmi_wire_pass(&server->nic_in, at_ps, params->nic_message);
-    rpmi_server_at(server, at_ps + params->nic_latency, RPMI_COST_EV_MESSAGE, message, 0, slot);
+    rpmi_server_at(server, at_ps + params->nic_latency, RPMI_PERF_EV_NIC_MESSAGE, message, 0, slot);
 }
 
 bool rpmi_server_client_done(struct rpmi_server_model *server, uint32_t slot)
@@ -147,6 +147,6 @@ void rpmi_server_client_start(struct rpmi_server_model *server)
 {
     for (uint32_t i = 0; i < server->slots; i++) {
         server->slot[i].thread = i / server->load.depth;
-        rpmi_server_at(server, rpmi_rng_below(&server->rng, 1000000), RPMI_COST_EV_POST, 0, 0, i);
+        rpmi_server_at(server, rpmi_rng_below(&server->rng, 1000000), RPMI_PERF_EV_POST, 0, 0, i);
     }
 }

@@ -7,7 +7,7 @@
  */
 #include "sim/perf/server_model.h"
 
-void rpmi_server_at(struct rpmi_server_model *server, uint64_t at_ps, enum rpmi_cost_event kind,
+void rpmi_server_at(struct rpmi_server_model *server, uint64_t at_ps, enum rpmi_perf_event kind,
                     uint32_t who, uint32_t owner, uint64_t arg)
 {
     struct rpmi_event event = {
@@ -18,7 +18,7 @@ void rpmi_server_at(struct rpmi_server_model *server, uint64_t at_ps, enum rpmi_
     rpmi_queue_push(&server->queue, &event);
 }
 
-void rpmi_server_dispatch(struct rpmi_server_model *server, enum rpmi_cost_event kind,
+void rpmi_server_dispatch(struct rpmi_server_model *server, enum rpmi_perf_event kind,
                           uint32_t owner, uint64_t arg)
 {
     struct rpmi_event event = {

@@ -205,7 +205,7 @@ void rpmi_cluster_start(struct rpmi_cluster_model *cluster)
         cluster->coroutine[i].version = &cluster->version[(uint64_t)i * cluster->versions];
     for (uint32_t i = 0; i < cluster->coroutines; i++) /* not all at once */
         rpmi_server_at(cluster->server[0], rpmi_rng_below(&cluster->rng, 1000000),
-                       RPMI_COST_EV_POST, 0, 0, i);
+                       RPMI_PERF_EV_POST, 0, 0, i);
 }
 
 /* Process the earliest event of all servers; of two at the same time, that of the first server. */

@@ -58,8 +58,8 @@ static void arm(struct rpmi_server_model *server, struct rpmi_core *core, uint64
 {
     RPM_ASSERT(!core->armed);
     core->armed = true;
-    rpmi_server_at(server, at_ps > server->now_ps ? at_ps : server->now_ps, RPMI_COST_EV_CORE,
-                   (uint32_t)(core - server->core), 0, 0);
+    rpmi_server_at(server, at_ps > server->now_ps ? at_ps : server->now_ps,
+                   RPMI_PERF_EV_CORE_ACCESS, (uint32_t)(core - server->core), 0, 0);
 }
 
 static void issue_write(struct rpmi_server_model *server, struct rpmi_core *core, uint64_t line)

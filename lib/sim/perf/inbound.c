@@ -82,10 +82,10 @@ static void leave(struct rpmi_server_model *server)
     server->inbound_head = (server->inbound_head + 1) % server->inbound_room;
     server->inbound_count--;
     if (entry.bytes == 0)
-        rpmi_server_dispatch(server, RPMI_COST_EV_REQUEST, 0, entry.slot);
+        rpmi_server_dispatch(server, RPMI_PERF_EV_READ_REQUEST, 0, entry.slot);
     else if (entry.call)
-        rpmi_server_dispatch(server, RPMI_COST_EV_CALL, 0, entry.slot);
-    rpmi_server_dispatch(server, RPMI_COST_EV_LEFT, 0, entry.bytes);
+        rpmi_server_dispatch(server, RPMI_PERF_EV_CALL_MESSAGE, 0, entry.slot);
+    rpmi_server_dispatch(server, RPMI_PERF_EV_TLP_LEFT, 0, entry.bytes);
 }
 
 static void go_on(struct rpmi_server_model *server)

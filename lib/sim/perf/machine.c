@@ -63,7 +63,7 @@ bool rpmi_machine_may_send(struct rpmi_server_model *server, uint32_t slot, uint
         return true;
     rpmi_server_at(server,
                    rpmi_wire_pass(&cluster->thread[thread].time, server->now_ps, busy_ps) - busy_ps,
-                   RPMI_COST_EV_SEND, 0, 0, slot);
+                   RPMI_PERF_EV_DOORBELL, 0, 0, slot);
     return false;
 }
 
@@ -74,7 +74,7 @@ bool rpmi_machine_may_ring(struct rpmi_server_model *server, uint32_t slot)
 
     if (cluster->thread[thread].rings_ps <= server->now_ps)
         return true;
-    rpmi_server_at(server, cluster->thread[thread].rings_ps, RPMI_COST_EV_SEND, 0, 0, slot);
+    rpmi_server_at(server, cluster->thread[thread].rings_ps, RPMI_PERF_EV_DOORBELL, 0, 0, slot);
     return false; /* the thread is at the doorbell for another of its coroutines */
 }
 

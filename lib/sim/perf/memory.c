@@ -49,7 +49,7 @@ void rpmi_server_memory_write(struct rpmi_server_model *server, bool dram, uint6
 
     if (RPMI_OWNER_KIND(owner) != RPMI_OWNER_INBOUND)
         at_ps += rpmi_server_memory_hop_ps(server);
-    rpmi_server_at(server, at_ps, RPMI_COST_EV_WRITE, module->number, owner,
+    rpmi_server_at(server, at_ps, RPMI_PERF_EV_WRITE, module->number, owner,
                    flags_of(server, line));
 }
 
@@ -64,5 +64,5 @@ void rpmi_server_memory_read(struct rpmi_server_model *server, bool dram, uint64
 
     if (RPMI_OWNER_KIND(owner) != RPMI_OWNER_FETCH) /* nic.c charges a NIC's way there */
         at_ps += rpmi_server_memory_hop_ps(server);
-    rpmi_server_at(server, at_ps, RPMI_COST_EV_READ, module->number, owner, flags_of(server, line));
+    rpmi_server_at(server, at_ps, RPMI_PERF_EV_READ, module->number, owner, flags_of(server, line));
 }

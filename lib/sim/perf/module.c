@@ -124,7 +124,7 @@ static void go_on(struct rpmi_server_model *server, struct rpmi_module *module)
     if (module->busy || !choose(module))
         return;
     module->busy = true;
-    rpmi_server_at(server, server->now_ps + begin(server, module), RPMI_COST_EV_MEDIA,
+    rpmi_server_at(server, server->now_ps + begin(server, module), RPMI_PERF_EV_MEDIA_DONE,
                    module->number, 0, 0);
 }
 
@@ -152,8 +152,8 @@ static void drain(struct rpmi_server_model *server, struct rpmi_module *module)
         request_eviction(module);
     else if (entry == NULL || !entry->busy) {
         module->draining = true;
-        rpmi_server_at(server, server->now_ps + module->line_ps, RPMI_COST_EV_DRAIN, module->number,
-                       0, 0);
+        rpmi_server_at(server, server->now_ps + module->line_ps, RPMI_PERF_EV_LINE_DRAINED,
+                       module->number, 0, 0);
     }
     go_on(server, module);
 }
@@ -164,7 +164,7 @@ static void accept(struct rpmi_server_model *server, struct rpmi_module *module,
     module->queue[(module->queue_head + module->queued++) % RPMI_MODULE_QUEUE] = *line;
     module->count.writes++;
     drain(server, module);
-    rpmi_server_dispatch(server, RPMI_COST_EV_ACCEPTED, line->owner, 0);
+    rpmi_server_dispatch(server, RPMI_PERF_EV_LINE_ACCEPTED, line->owner, 0);
 }
 
 void rpmi_module_write(struct rpmi_server_model *server, struct rpmi_module *module, uint64_t arg,
@@ -277,8 +277,8 @@ static void answer(struct rpmi_server_model *server, const struct rpmi_module *m
                    uint32_t owner, uint32_t number, uint64_t in_ps)
 {
     if (owner != RPMI_OWNER_NONE)
-        rpmi_server_at(server, server->now_ps + in_ps, RPMI_COST_EV_DATA, module->number, owner,
-                       number);
+        rpmi_server_at(server, server->now_ps + in_ps, RPMI_PERF_EV_LINE_READ, module->number,
+                       owner, number);
 }
 
 static void wait_for(struct rpmi_module *module, uint32_t owner, uint32_t number)

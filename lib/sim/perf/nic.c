@@ -37,7 +37,7 @@ static void transact(struct rpmi_server_model *server, const struct rpmi_inbound
     server->tlp[number] = *tlp;
     server->inbound_bytes += weight(tlp->bytes);
     at_ps += server->params->pcie_write + rpmi_server_memory_hop_ps(server);
-    rpmi_server_at(server, at_ps, RPMI_COST_EV_INBOUND, 0, 0, number);
+    rpmi_server_at(server, at_ps, RPMI_PERF_EV_TLP_ARRIVED, 0, 0, number);
 }
 
 /* Send a payload over PCIe, in transactions. */
@@ -147,7 +147,7 @@ void rpmi_server_nic_answer(struct rpmi_server_model *server, uint32_t slot, uin
 
     rpmi_server_at(server,
                    at_ps + params->network_latency + params->nic_latency + params->completion,
-                   RPMI_COST_EV_DONE, 0, 0, slot);
+                   RPMI_PERF_EV_COMPLETION, 0, 0, slot);
 }
 
 void rpmi_server_nic_reply(struct rpmi_server_model *server, uint32_t slot, uint64_t in_ps)
@@ -237,8 +237,8 @@ static void request_lines(struct rpmi_server_model *server, uint32_t slot)
         uint32_t owner = RPMI_OWNER(RPMI_OWNER_FETCH, slot);
 
         if (!reads_dram(op) && server->ddio && rpmi_llc_has(&server->llc, op->line))
-            rpmi_server_at(server, server->now_ps + server->params->llc_latency, RPMI_COST_EV_DATA,
-                           0, owner, 0);
+            rpmi_server_at(server, server->now_ps + server->params->llc_latency,
+                           RPMI_PERF_EV_LINE_READ, 0, owner, 0);
         else
             rpmi_server_memory_read(server, reads_dram(op), op->line, owner, 0);
     }
@@ -273,7 +273,7 @@ void rpmi_server_nic_data(struct rpmi_server_model *server, uint32_t slot)
     request_lines(server, slot);
     if (op->lines == 0)
         rpmi_server_at(server, rpmi_wire_pass(&server->pcie_out, server->now_ps, busy_ps) + back_ps,
-                       RPMI_COST_EV_FETCHED, 0, 0, slot);
+                       RPMI_PERF_EV_NIC_FETCHED, 0, 0, slot);
 }
 
 void rpmi_server_nic_fetched(struct rpmi_server_model *server, uint32_t slot)
@@ -281,8 +281,8 @@ void rpmi_server_nic_fetched(struct rpmi_server_model *server, uint32_t slot)
     const struct rpmi_slot_op *op = &server->slot[slot];
 
     if (is_atomic(op)) {
-        rpmi_server_at(server, server->now_ps + server->params->nic_atomic, RPMI_COST_EV_UNIT, 0, 0,
-                       slot);
+        rpmi_server_at(server, server->now_ps + server->params->nic_atomic,
+                       RPMI_PERF_EV_ATOMIC_DONE, 0, 0, slot);
         return;
     }
     end_read(server);

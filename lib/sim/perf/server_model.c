@@ -239,20 +239,20 @@ static void dispatch_memory(struct rpmi_server_model *server, const struct rpmi_
     struct rpmi_module *module = &server->module[event->who];
 
     switch (event->kind) {
-    case RPMI_COST_EV_WRITE:
+    case RPMI_PERF_EV_WRITE:
         rpmi_module_write(server, module, event->arg, event->gen);
         return;
-    case RPMI_COST_EV_READ:
+    case RPMI_PERF_EV_READ:
         rpmi_module_read(server, module, event->arg, event->gen);
         return;
-    case RPMI_COST_EV_DRAIN:
+    case RPMI_PERF_EV_LINE_DRAINED:
         rpmi_module_drained(server, module);
         return;
-    case RPMI_COST_EV_MEDIA:
+    case RPMI_PERF_EV_MEDIA_DONE:
         rpmi_module_media(server, module);
         return;
     default:
-        RPM_ASSERT(event->kind == RPMI_COST_EV_DATA);
+        RPM_ASSERT(event->kind == RPMI_PERF_EV_LINE_READ);
         data(server, event);
     }
 }
@@ -281,16 +281,16 @@ static void accepted(struct rpmi_server_model *server, uint32_t owner)
 static void dispatch_at_once(struct rpmi_server_model *server, const struct rpmi_event *event)
 {
     switch (event->kind) {
-    case RPMI_COST_EV_ACCEPTED:
+    case RPMI_PERF_EV_LINE_ACCEPTED:
         accepted(server, event->gen);
         return;
-    case RPMI_COST_EV_REQUEST:
+    case RPMI_PERF_EV_READ_REQUEST:
         rpmi_server_nic_fetch(server, (uint32_t)event->arg);
         return;
-    case RPMI_COST_EV_LEFT:
+    case RPMI_PERF_EV_TLP_LEFT:
         rpmi_server_nic_left(server, event->arg);
         return;
-    case RPMI_COST_EV_CALL:
+    case RPMI_PERF_EV_CALL_MESSAGE:
         rpmi_server_core_call(server, (uint32_t)event->arg);
         return;
     default:
@@ -316,37 +316,37 @@ static void dispatch(struct rpmi_server_model *server, const struct rpmi_event *
     uint32_t slot = (uint32_t)event->arg;
 
     switch (event->kind) {
-    case RPMI_COST_EV_CORE:
+    case RPMI_PERF_EV_CORE_ACCESS:
         rpmi_server_core_event(server, event->who);
         return;
-    case RPMI_COST_EV_POST:
+    case RPMI_PERF_EV_POST:
         if (server->cluster != NULL)
             rpmi_cluster_begin(server->cluster, slot);
         else
             rpmi_server_client_post(server, slot);
         return;
-    case RPMI_COST_EV_SEND:
+    case RPMI_PERF_EV_DOORBELL:
         rpmi_server_client_ring(server, slot);
         return;
-    case RPMI_COST_EV_LEAVE:
+    case RPMI_PERF_EV_AT_CLIENT_PORT:
         rpmi_server_client_leave(server, slot, (enum rpmi_message)event->who);
         return;
-    case RPMI_COST_EV_ARRIVE:
+    case RPMI_PERF_EV_AT_SERVER_PORT:
         rpmi_server_client_arrive(server, slot, (enum rpmi_message)event->who);
         return;
-    case RPMI_COST_EV_MESSAGE:
+    case RPMI_PERF_EV_NIC_MESSAGE:
         rpmi_server_nic_message(server, slot, (enum rpmi_message)event->who);
         return;
-    case RPMI_COST_EV_INBOUND:
+    case RPMI_PERF_EV_TLP_ARRIVED:
         rpmi_server_nic_inbound(server, event->arg);
         return;
-    case RPMI_COST_EV_FETCHED:
+    case RPMI_PERF_EV_NIC_FETCHED:
         rpmi_server_nic_fetched(server, slot);
         return;
-    case RPMI_COST_EV_UNIT:
+    case RPMI_PERF_EV_ATOMIC_DONE:
         rpmi_server_nic_changed(server, slot);
         return;
-    case RPMI_COST_EV_DONE:
+    case RPMI_PERF_EV_COMPLETION:
         done(server, slot);
         return;
     default:

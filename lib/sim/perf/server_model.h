@@ -32,7 +32,7 @@
 
 /* The owner of a line: the part that waits for it. The top bits of an owner word hold the kind, the
  * others the number of that part or operation. */
-enum rpmi_cost_owner {
+enum rpmi_perf_owner {
     RPMI_OWNER_NONE = 0,
     RPMI_OWNER_CORE = 1,    /* a core, for its line; number: core */
     RPMI_OWNER_INBOUND = 2, /* the root complex; number: index in its queue */
@@ -42,30 +42,31 @@ enum rpmi_cost_owner {
 };
 
 #define RPMI_OWNER(kind, index) ((uint32_t)(kind) << 28 | (uint32_t)(index))
-#define RPMI_OWNER_KIND(owner) ((enum rpmi_cost_owner)((owner) >> 28))
+#define RPMI_OWNER_KIND(owner) ((enum rpmi_perf_owner)((owner) >> 28))
 #define RPMI_OWNER_INDEX(owner) ((owner)&0x0fffffffu)
 
-enum rpmi_cost_event {
-    RPMI_COST_EV_WRITE = 1,    /* a line reaches a controller; arg: line and flags, gen: owner */
-    RPMI_COST_EV_READ = 2,     /* a read request reaches a controller; as above */
-    RPMI_COST_EV_DRAIN = 3,    /* the oldest line of a controller's queue is in the module */
-    RPMI_COST_EV_MEDIA = 4,    /* the media complete a read or write */
-    RPMI_COST_EV_DATA = 5,     /* a line that was read is back; gen: owner */
-    RPMI_COST_EV_CORE = 6,     /* a core executes its next access */
-    RPMI_COST_EV_POST = 7,     /* a client's thread posts an operation */
-    RPMI_COST_EV_MESSAGE = 8,  /* the server's NIC has received a message */
-    RPMI_COST_EV_INBOUND = 9,  /* a transaction of the NIC reaches the root complex; arg: tlp */
-    RPMI_COST_EV_FETCHED = 10, /* bytes that a NIC read have arrived in the NIC */
-    RPMI_COST_EV_DONE = 11,    /* a client's thread polls an operation's completion */
-    RPMI_COST_EV_UNIT = 12,    /* a unit for atomics is free */
-    RPMI_COST_EV_ARRIVE = 13,  /* a client's message is at the server's port */
-    RPMI_COST_EV_LEAVE = 14,   /* a message is at its client machine's port; with scripts */
-    RPMI_COST_EV_SEND = 15,    /* a thread reaches a shared doorbell; with scripts */
+enum rpmi_perf_event {
+    RPMI_PERF_EV_WRITE = 1, /* a line reaches a controller; arg: line and flags, gen: owner */
+    RPMI_PERF_EV_READ = 2,  /* a read request reaches a controller; as above */
+    RPMI_PERF_EV_LINE_DRAINED = 3, /* the oldest line of a controller's queue is in the module */
+    RPMI_PERF_EV_MEDIA_DONE = 4,   /* the media complete a read or write */
+    RPMI_PERF_EV_LINE_READ = 5,    /* a line that was read is back; gen: owner */
+    RPMI_PERF_EV_CORE_ACCESS = 6,  /* a core executes its next access */
+    RPMI_PERF_EV_POST = 7,         /* a client's thread posts an operation */
+    RPMI_PERF_EV_NIC_MESSAGE = 8,  /* the server's NIC has received a message */
+    RPMI_PERF_EV_TLP_ARRIVED = 9,  /* a transaction of the NIC reaches the root complex; arg: tlp */
+    RPMI_PERF_EV_NIC_FETCHED = 10, /* bytes that a NIC read have arrived in the NIC */
+    RPMI_PERF_EV_COMPLETION = 11,  /* a client's thread polls an operation's completion */
+    RPMI_PERF_EV_ATOMIC_DONE = 12, /* a unit for atomics has changed its word */
+    RPMI_PERF_EV_AT_SERVER_PORT = 13, /* a client's message is at the server's port */
+    RPMI_PERF_EV_AT_CLIENT_PORT = 14, /* a message is at its client machine's port; with scripts */
+    RPMI_PERF_EV_DOORBELL = 15,       /* a thread reaches a shared doorbell; with scripts */
     /* Never in the queue: rpmi_server_dispatch() handles them at once. */
-    RPMI_COST_EV_ACCEPTED = 16, /* a controller accepted a line; gen: owner */
-    RPMI_COST_EV_REQUEST = 17,  /* a read request is the oldest in the root complex; arg: slot */
-    RPMI_COST_EV_LEFT = 18,     /* a transaction left the root complex; arg: its bytes */
-    RPMI_COST_EV_CALL = 19      /* a call's message is in memory; arg: slot */
+    RPMI_PERF_EV_LINE_ACCEPTED = 16, /* a controller accepted a line; gen: owner */
+    RPMI_PERF_EV_READ_REQUEST =
+        17,                        /* a read request is the oldest in the root complex; arg: slot */
+    RPMI_PERF_EV_TLP_LEFT = 18,    /* a transaction left the root complex; arg: its bytes */
+    RPMI_PERF_EV_CALL_MESSAGE = 19 /* a call's message is in memory; arg: slot */
 };
 
 struct rpmi_core {
@@ -235,9 +236,9 @@ void rpmi_server_latencies(uint64_t *latency_ps, struct rpm_cost *cost);
 void rpmi_server_finish(struct rpmi_server_model *server, uint64_t start_ps, uint64_t end_ps);
 
 /* clock.c: queue an event for @at_ps; and handle one before the function returns. */
-void rpmi_server_at(struct rpmi_server_model *server, uint64_t at_ps, enum rpmi_cost_event kind,
+void rpmi_server_at(struct rpmi_server_model *server, uint64_t at_ps, enum rpmi_perf_event kind,
                     uint32_t who, uint32_t owner, uint64_t arg);
-void rpmi_server_dispatch(struct rpmi_server_model *server, enum rpmi_cost_event kind,
+void rpmi_server_dispatch(struct rpmi_server_model *server, enum rpmi_perf_event kind,
                           uint32_t owner, uint64_t arg);
 
 /* load.c */

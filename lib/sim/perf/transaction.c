@@ -166,7 +166,7 @@ static void run_again(struct rpmi_cluster_model *cluster, uint32_t coroutine)
     its->versions = 0;
     its->next = cluster->script[its->script].first;
     server->now_ps = cluster->now_ps; /* as in post() */
-    rpmi_server_at(server, free_ps + backoff_ps, RPMI_COST_EV_POST, 0, 0, coroutine);
+    rpmi_server_at(server, free_ps + backoff_ps, RPMI_PERF_EV_POST, 0, 0, coroutine);
 }
 
 static void begin_counting(struct rpmi_cluster_model *cluster)
@@ -194,7 +194,7 @@ static void finish(struct rpmi_cluster_model *cluster, uint32_t coroutine)
         rpmi_cluster_begin(cluster, coroutine);
     else
         rpmi_server_at(cluster->server[0], end_ps + cluster->load.pause_ns * 1000,
-                       RPMI_COST_EV_POST, 0, 0, coroutine);
+                       RPMI_PERF_EV_POST, 0, 0, coroutine);
     if (cluster->finished == cluster->warm_up)
         begin_counting(cluster);
 }

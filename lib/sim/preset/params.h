@@ -24,7 +24,7 @@ enum rpmi_param_kind {
 };
 
 /* X(kind, name, noun of a count or "", least, most in base units, description) */
-#define RPMI_COST_PARAMS(X)                                                                        \
+#define RPMI_PERF_PARAMS(X)                                                                        \
     /* memory */                                                                                   \
     X(COUNT, dimms, "dimms", 1, 8, "modules that one pool is interleaved over")                    \
     X(BYTES, interleave, "", 64, 1 << 20, "contiguous bytes on one module")                        \
@@ -91,7 +91,7 @@ enum rpmi_param_kind {
 /* Base units, see the kinds above. */
 struct rpmi_params {
 #define RPMI_PARAM_FIELD(kind, name, noun, least, most, what) uint64_t name;
-    RPMI_COST_PARAMS(RPMI_PARAM_FIELD)
+    RPMI_PERF_PARAMS(RPMI_PARAM_FIELD)
 #undef RPMI_PARAM_FIELD
 };
 

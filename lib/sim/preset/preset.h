@@ -47,7 +47,7 @@ struct rpmi_delays {
 /* Index of a parameter in rpmi_param_table and in rpmi_preset.text. */
 enum rpmi_param_index {
 #define RPMI_PARAM_INDEX(kind, name, noun, least, most, what) RPMI_AT_##name,
-    RPMI_COST_PARAMS(RPMI_PARAM_INDEX)
+    RPMI_PERF_PARAMS(RPMI_PARAM_INDEX)
 #undef RPMI_PARAM_INDEX
 #define RPMI_ORDER_INDEX(name, what) RPMI_AT_order_##name,
         RPMI_ORDER_PARAMS(RPMI_ORDER_INDEX)

@@ -35,7 +35,7 @@ const struct rpmi_param rpmi_param_table[RPMI_PARAMS] = {
       .offset = offsetof(struct rpmi_preset, cost.name_),                                          \
       .kind = RPMI_PARAM_##kind_,                                                                  \
       .order = false },
-    RPMI_COST_PARAMS(COST)
+    RPMI_PERF_PARAMS(COST)
 #undef COST
 #define ORDER(name_, what_)                                                                        \
     { .name = "order_" #name_,                                                                     \

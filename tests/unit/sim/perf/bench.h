@@ -57,7 +57,7 @@ class Bench
     {
         if (server->queue.count == 0)
             return false;
-        if (server->queue.heap[0].kind == RPMI_COST_EV_DATA)
+        if (server->queue.heap[0].kind == RPMI_PERF_EV_LINE_READ)
             data.push_back(server->queue.heap[0]);
         if (what != nullptr)
             *what = server->queue.heap[0];

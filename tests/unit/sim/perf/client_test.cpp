@@ -139,7 +139,7 @@ TEST_CASE("client: a message that is ready does not wait for one that is not", "
     while (finished < 2000) {
         rpmi_event next = bench.server->queue.heap[0];
 
-        if (next.kind == RPMI_COST_EV_DONE && !bench.server->slot[next.arg].write)
+        if (next.kind == RPMI_PERF_EV_COMPLETION && !bench.server->slot[next.arg].write)
             late += next.at - bench.server->slot[next.arg].start_ps > read_ps + 60000;
         REQUIRE(bench.step());
         finished = bench.server->finished;

@@ -7,13 +7,13 @@ TEST_CASE("clock: an event comes when it is due, and none is due in the past", "
     Bench bench;
     rpmi_event what = {};
 
-    rpmi_server_at(bench.server, 3000, RPMI_COST_EV_DATA, 0, RPMI_OWNER_NONE, 2);
-    rpmi_server_at(bench.server, 2000, RPMI_COST_EV_DATA, 0, RPMI_OWNER_NONE, 1);
+    rpmi_server_at(bench.server, 3000, RPMI_PERF_EV_LINE_READ, 0, RPMI_OWNER_NONE, 2);
+    rpmi_server_at(bench.server, 2000, RPMI_PERF_EV_LINE_READ, 0, RPMI_OWNER_NONE, 1);
     REQUIRE(bench.step(&what));
     CHECK(what.arg == 1);
     CHECK(bench.server->now_ps == 2000);
     CHECK(death_of([&] {
-              rpmi_server_at(bench.server, 1999, RPMI_COST_EV_DATA, 0, RPMI_OWNER_NONE, 3);
+              rpmi_server_at(bench.server, 1999, RPMI_PERF_EV_LINE_READ, 0, RPMI_OWNER_NONE, 3);
           }).find("at_ps >= server->now_ps") != std::string::npos);
     REQUIRE(bench.step(&what));
     CHECK(what.arg == 2);
@@ -34,10 +34,12 @@ TEST_CASE("clock: a notice of a part is handled at once, without an event", "[un
     uint32_t queued = bench.server->queue.count;
     uint32_t under_way = bench.server->core[0].under_way;
 
-    rpmi_server_dispatch(bench.server, RPMI_COST_EV_ACCEPTED, RPMI_OWNER_NONE, 0); // for no part
+    rpmi_server_dispatch(bench.server, RPMI_PERF_EV_LINE_ACCEPTED, RPMI_OWNER_NONE,
+                         0); // for no part
     CHECK(bench.server->core[0].under_way == under_way);
     bench.server->core[0].idle = true; // so that it issues no other line
-    rpmi_server_dispatch(bench.server, RPMI_COST_EV_ACCEPTED, RPMI_OWNER(RPMI_OWNER_CORE, 0), 0);
+    rpmi_server_dispatch(bench.server, RPMI_PERF_EV_LINE_ACCEPTED, RPMI_OWNER(RPMI_OWNER_CORE, 0),
+                         0);
     CHECK(bench.server->core[0].under_way == under_way - 1);
     CHECK(bench.server->events == events);
     CHECK(bench.server->queue.count == queued);

@@ -233,7 +233,7 @@ TEST_CASE("core: all calls are served, one at a time by each core", "[unit]")
         rpmi_server_start(bench.server);
         for (int i = 0; i < 30000; i++) {
             REQUIRE(bench.step(&what));
-            if (what.kind == RPMI_COST_EV_DONE)
+            if (what.kind == RPMI_PERF_EV_COMPLETION)
                 done[what.arg]++;
             for (uint32_t a = 0; a < 3; a++)
                 for (uint32_t b = 0; b < a; b++)

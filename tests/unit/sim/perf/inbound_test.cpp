@@ -23,9 +23,9 @@ class Root : public Bench
     }
 
     // When an event of a kind first happens from now on; UINT64_MAX: never. Stops before it.
-    uint64_t until(rpmi_cost_event kind, rpmi_cost_owner owner)
+    uint64_t until(rpmi_perf_event kind, rpmi_perf_owner owner)
     {
-        while (server->queue.count > 0 && server->queue.heap[0].kind != RPMI_COST_EV_FETCHED) {
+        while (server->queue.count > 0 && server->queue.heap[0].kind != RPMI_PERF_EV_NIC_FETCHED) {
             const rpmi_event *next = &server->queue.heap[0];
 
             if (next->kind == kind && RPMI_OWNER_KIND(next->gen) == owner)
@@ -35,7 +35,7 @@ class Root : public Bench
         return UINT64_MAX;
     }
 
-    uint32_t pending(rpmi_cost_event kind) const
+    uint32_t pending(rpmi_perf_event kind) const
     {
         uint32_t count = 0;
 
@@ -62,7 +62,7 @@ void clog(Root &root)
 {
     for (uint64_t line = 400; line < 404; line++)
         rpmi_module_write(root.server, root.module(), line * 4, RPMI_OWNER_NONE);
-    while (root.server->queue.heap[0].kind != RPMI_COST_EV_MEDIA)
+    while (root.server->queue.heap[0].kind != RPMI_PERF_EV_MEDIA_DONE)
         root.step();
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("inbound: past the caches a READ waits until the WRITE before it is ac
     clog(root);
     root.push(0, 64);
     root.push(0, 0);
-    uint64_t at_ps = root.until(RPMI_COST_EV_READ, RPMI_OWNER_FETCH);
+    uint64_t at_ps = root.until(RPMI_PERF_EV_READ, RPMI_OWNER_FETCH);
     CHECK(at_ps >= 10000000);
     CHECK(at_ps != UINT64_MAX);
     CHECK(root.server->inbound_count == 0);
@@ -88,7 +88,7 @@ TEST_CASE("inbound: a READ of a cached line waits for no module", "[unit]")
     clog(root);
     root.push(0, 64);
     root.push(0, 0);
-    CHECK(root.until(RPMI_COST_EV_READ, RPMI_OWNER_FETCH) == root.server->now_ps);
+    CHECK(root.until(RPMI_PERF_EV_READ, RPMI_OWNER_FETCH) == root.server->now_ps);
     CHECK(root.server->now_ps < 10000);
     CHECK(rpmi_llc_has(&root.server->llc, 0));
 }
@@ -104,8 +104,8 @@ TEST_CASE("inbound: a module must accept an evicted line first", "[unit]")
     root.push(sets * root.params.ddio_ways * 64, 64);
     root.push(0, 0);
     // Lines of set 0 belong to various modules; one is given up, and written.
-    CHECK(root.pending(RPMI_COST_EV_WRITE) == 1);
-    REQUIRE(root.until(RPMI_COST_EV_READ, RPMI_OWNER_FETCH) != UINT64_MAX);
+    CHECK(root.pending(RPMI_PERF_EV_WRITE) == 1);
+    REQUIRE(root.until(RPMI_PERF_EV_READ, RPMI_OWNER_FETCH) != UINT64_MAX);
     CHECK(rpmi_llc_has(&root.server->llc, sets * root.params.ddio_ways));
     CHECK(rpmi_llc_has(&root.server->llc, 0) + rpmi_llc_has(&root.server->llc, sets) == 1);
 }
@@ -120,7 +120,7 @@ TEST_CASE("inbound: part of a line is read first, unless the cache has it", "[un
                 rpmi_llc_fill(&root.server->llc, 0, &root.server->rng);
             root.push(16, 16);
             CHECK(root.server->partial_words == 1);
-            CHECK(root.pending(RPMI_COST_EV_READ) == (ddio && cached ? 0 : 1));
+            CHECK(root.pending(RPMI_PERF_EV_READ) == (ddio && cached ? 0 : 1));
             root.settle();
             CHECK(root.server->inbound_count == 0);
             CHECK(root.server->inbound_bytes == 0);
@@ -150,8 +150,8 @@ TEST_CASE("inbound: a later write does not pass one that waits for a read", "[un
 
     root.push(16, 16);
     root.push(1 << 20, 64);
-    CHECK(root.pending(RPMI_COST_EV_WRITE) == 0);
-    CHECK(root.until(RPMI_COST_EV_WRITE, RPMI_OWNER_INBOUND) == root.params.media_latency);
+    CHECK(root.pending(RPMI_PERF_EV_WRITE) == 0);
+    CHECK(root.until(RPMI_PERF_EV_WRITE, RPMI_OWNER_INBOUND) == root.params.media_latency);
     root.settle();
     CHECK(root.server->inbound_count == 0);
 }
@@ -162,7 +162,7 @@ TEST_CASE("inbound: reads are sent ahead for so many lines", "[unit]")
 
     for (uint64_t i = 0; i < 8; i++)
         root.push(i * 4096 + 16, 16);
-    CHECK(root.pending(RPMI_COST_EV_READ) == 3);
+    CHECK(root.pending(RPMI_PERF_EV_READ) == 3);
     while (root.step())
         REQUIRE(root.server->inbound_ahead <= 3);
     CHECK(root.server->inbound_count == 0);

@@ -30,7 +30,7 @@ TEST_CASE("memory: from the other socket a line crosses the link, at its rate", 
         for (uint64_t i = 1; i <= 3; i++) {
             do {
                 REQUIRE(bench.step(&what));
-            } while (what.kind != RPMI_COST_EV_WRITE);
+            } while (what.kind != RPMI_PERF_EV_WRITE);
             CHECK(what.at == 7000 + half_ps + i * line_ps);
             CHECK((what.arg & RPMI_LINE_REMOTE) == (remote != 0 ? RPMI_LINE_REMOTE : 0));
         }
@@ -38,7 +38,7 @@ TEST_CASE("memory: from the other socket a line crosses the link, at its rate", 
         uint64_t now_ps = bench.server->now_ps;
         rpmi_server_memory_read(bench.server, false, 999, RPMI_OWNER_NONE, 0);
         REQUIRE(bench.step(&what));
-        CHECK(what.kind == RPMI_COST_EV_READ);
+        CHECK(what.kind == RPMI_PERF_EV_READ);
         CHECK(what.at == now_ps + line_ps + 2 * half_ps); // there and back
     }
 }

@@ -24,7 +24,7 @@ void read(Bench &bench, uint64_t line)
 void settle_memory(Bench &bench)
 {
     while (bench.server->queue.count > 0 &&
-           bench.server->queue.heap[0].kind != RPMI_COST_EV_FETCHED)
+           bench.server->queue.heap[0].kind != RPMI_PERF_EV_NIC_FETCHED)
         bench.step();
     bench.server->queue.count = 0;
 }
@@ -83,7 +83,7 @@ TEST_CASE("module: a line that the media has taken already is written again", "[
         bench.write(line * 4);
     for (int drains = 0; drains < 5;) {
         REQUIRE(bench.step(&what));
-        drains += what.kind == RPMI_COST_EV_DRAIN;
+        drains += what.kind == RPMI_PERF_EV_LINE_DRAINED;
     }
     REQUIRE(bench.module()->busy);
     uint32_t line = bench.module()->dirty.entry[bench.module()->current_entry].line;
@@ -194,9 +194,9 @@ TEST_CASE("module: a write to a media line that was read before is faster", "[un
             bench.write(line * 4);
         }
         while (bench.step(&what)) {
-            if (what.kind == RPMI_COST_EV_DRAIN)
+            if (what.kind == RPMI_PERF_EV_LINE_DRAINED)
                 begun_ps = what.at;
-            if (what.kind == RPMI_COST_EV_MEDIA)
+            if (what.kind == RPMI_PERF_EV_MEDIA_DONE)
                 ended_ps = what.at;
         }
         CHECK(ended_ps - begun_ps == 100000 - 3 * fill_ns * 1000);

@@ -176,6 +176,6 @@ TEST_CASE("nic: an answer that is ready does not wait for one that is yet to com
     CHECK(what.at == wire_ps + back_ps);
     do {
         REQUIRE(bench.step(&what));
-    } while (what.kind != RPMI_COST_EV_DONE || what.arg != 0);
+    } while (what.kind != RPMI_PERF_EV_COMPLETION || what.arg != 0);
     CHECK(what.at == wire_ps + 1000000 + back_ps);
 }
