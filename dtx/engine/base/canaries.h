@@ -3,7 +3,7 @@
  * canaries.h: names of the canaries: rules of the protocol that a test switches off, to see that
  * the checks then fail.
  *
- * Tests: tests/tools/dtx_bench_test
+ * Tests: tests/unit/dtx/engine/base/canaries_test.cpp, tests/tools/dtx_bench_test
  */
 #ifndef DTX_ENGINE_CANARIES_H
 #define DTX_ENGINE_CANARIES_H
@@ -23,7 +23,7 @@ inline const std::map<std::string, uint32_t> kCanaryNames = {
     { "drop-commit", kCanaryDropCommit }, { "no-redo", kCanaryNoRedo },
     { "vacuum", kCanaryVacuum },          { "give-up", kCanaryGiveUp },
     { "look-early", kCanaryLookEarly },   { "unlock-early", kCanaryUnlockEarly },
-    { "lone-read", kCanaryLoneRead },
+    { "lone-read", kCanaryLoneRead },     { "no-record", kCanaryNoRecord },
 };
 
 } // namespace dtx
