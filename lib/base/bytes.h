@@ -26,6 +26,14 @@ static inline uint32_t rpmi_load32(const void *from)
     return le32toh(value);
 }
 
+static inline uint16_t rpmi_load16(const void *from)
+{
+    uint16_t value;
+
+    memcpy(&value, from, sizeof(value));
+    return le16toh(value);
+}
+
 static inline void rpmi_store64(void *to, uint64_t value)
 {
     value = htole64(value);
@@ -35,6 +43,12 @@ static inline void rpmi_store64(void *to, uint64_t value)
 static inline void rpmi_store32(void *to, uint32_t value)
 {
     value = htole32(value);
+    memcpy(to, &value, sizeof(value));
+}
+
+static inline void rpmi_store16(void *to, uint16_t value)
+{
+    value = htole16(value);
     memcpy(to, &value, sizeof(value));
 }
 

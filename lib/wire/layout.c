@@ -9,90 +9,39 @@
 #include "wire/layout.h"
 
 #include "base/assert.h"
-#include "base/bytes.h"
-#include "wire/field.h"
-
-static void number_put(unsigned char *to, const unsigned char *from, uint32_t bytes)
-{
-    uint64_t wide;
-    uint32_t narrow;
-
-    RPM_ASSERT(bytes == sizeof(wide) || bytes == sizeof(narrow));
-    if (bytes == sizeof(wide)) {
-        memcpy(&wide, from, sizeof(wide));
-        rpmi_store64(to, wide);
-    } else {
-        memcpy(&narrow, from, sizeof(narrow));
-        rpmi_store32(to, narrow);
-    }
-}
-
-static void number_get(unsigned char *to, const unsigned char *from, uint32_t bytes)
-{
-    uint64_t wide;
-    uint32_t narrow;
-
-    RPM_ASSERT(bytes == sizeof(wide) || bytes == sizeof(narrow));
-    if (bytes == sizeof(wide)) {
-        wide = rpmi_load64(from);
-        memcpy(to, &wide, sizeof(wide));
-    } else {
-        narrow = rpmi_load32(from);
-        memcpy(to, &narrow, sizeof(narrow));
-    }
-}
 
 void rpmi_layout_put(const struct rpmi_layout *layout, void *bytes, const void *from)
 {
-    const unsigned char *memory = from;
-    unsigned char *to = bytes;
+    uint32_t at = 0;
 
-    memset(to, 0, layout->bytes);
-    for (uint32_t i = 0; i < layout->fields; i++) {
-        const struct rpmi_field *field = &layout->field[i];
-
-        RPM_ASSERT(field->at <= layout->bytes && field->bytes <= layout->bytes - field->at);
-        if (field->kind == RPMI_FIELD_NUMBER)
-            number_put(to + field->at, memory + field->member, field->bytes);
-        else if (field->kind == RPMI_FIELD_TEXT)
-            rpmi_text_put(to + field->at, field->bytes, (const char *)memory + field->member);
-    }
-    RPM_ASSERT_SLOW(rpmi_layout_is_clean(layout, to));
+    for (uint32_t i = 0; i < layout->fields; i++)
+        at = rpmi_field_put(&layout->field[i], bytes, at, from);
+    RPM_ASSERT(layout->fields > 0 && at <= layout->bytes);
+    rpmi_gap_put(bytes, at, layout->bytes);
+    RPM_ASSERT_SLOW(rpmi_layout_is_clean(layout, bytes));
 }
 
 const char *rpmi_layout_get(const struct rpmi_layout *layout, const void *bytes, void *to)
 {
-    const unsigned char *from = bytes;
-    unsigned char *memory = to;
     bool ended = true;
 
     for (uint32_t i = 0; i < layout->fields; i++) {
         const struct rpmi_field *field = &layout->field[i];
 
-        RPM_ASSERT(field->at <= layout->bytes && field->bytes <= layout->bytes - field->at);
-        if (field->kind == RPMI_FIELD_NUMBER)
-            number_get(memory + field->member, from + field->at, field->bytes);
-        else if (field->kind == RPMI_FIELD_TEXT &&
-                 !rpmi_text_get(from + field->at, field->bytes, (char *)memory + field->member))
-            ended = false;
+        RPM_ASSERT(field->bytes <= layout->bytes && field->at <= layout->bytes - field->bytes);
+        ended = rpmi_field_get(field, bytes, to) && ended;
     }
-    if (!ended)
-        return "an unterminated text";
-    return rpmi_layout_is_clean(layout, bytes) ? NULL : "reserved bytes in use";
+    return rpmi_layout_breach(ended, rpmi_layout_is_clean(layout, bytes));
 }
 
 bool rpmi_layout_is_clean(const struct rpmi_layout *layout, const void *bytes)
 {
-    const unsigned char *from = bytes;
     uint32_t at = 0;
 
     for (uint32_t i = 0; i < layout->fields; i++) {
-        const struct rpmi_field *field = &layout->field[i];
-
-        RPM_ASSERT(field->at >= at);
-        if (field->at > at && !rpmi_all_zero(from + at, field->at - at))
+        if (!rpmi_gap_is_zero(bytes, at, layout->field[i].at))
             return false;
-        at = field->at + field->bytes;
+        at = layout->field[i].at + layout->field[i].bytes;
     }
-    return rpmi_all_zero(from + at, layout->bytes - at);
+    return rpmi_gap_is_zero(bytes, at, layout->bytes);
 }

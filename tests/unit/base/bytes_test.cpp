@@ -16,6 +16,11 @@ TEST_CASE("bytes: values are stored lowest byte first, at any address", "[unit]"
     REQUIRE(room[3] == 0xaa);
     REQUIRE(room[6] == 0xdd);
     REQUIRE(rpmi_load32(room + 3) == 0xddccbbaau);
+    rpmi_store16(room + 5, 0x2211);
+    REQUIRE(room[5] == 0x11);
+    REQUIRE(room[6] == 0x22);
+    REQUIRE(rpmi_load16(room + 5) == 0x2211);
+    REQUIRE(room[7] == 7);
     REQUIRE(room[0] == 0);
     REQUIRE(room[9] == 0);
 }

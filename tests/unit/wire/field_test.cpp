@@ -32,3 +32,18 @@ TEST_CASE("field: a text without an end, or with something behind it, is refused
     REQUIRE(rpmi_all_zero("x", 0));
     REQUIRE_FALSE(rpmi_all_zero("\0\0x", 3));
 }
+
+TEST_CASE("field: bytes are all zero exactly if each of them is, at any address", "[unit]")
+{
+    unsigned char room[64] = {};
+
+    for (size_t from = 0; from < 8; from++)
+        for (size_t bytes = 0; bytes <= 40; bytes++) {
+            REQUIRE(rpmi_all_zero(room + from, bytes));
+            for (size_t at = 0; at < sizeof(room); at++) {
+                room[at] = 0x80;
+                REQUIRE(rpmi_all_zero(room + from, bytes) == (at < from || at >= from + bytes));
+                room[at] = 0;
+            }
+        }
+}

@@ -72,7 +72,8 @@ TEST_CASE("layout: fields are in order and lie within their format", "[unit]")
             REQUIRE(field.at >= end);
             REQUIRE(field.bytes > 0);
             if (field.kind == RPMI_FIELD_NUMBER) {
-                REQUIRE((field.bytes == 4 || field.bytes == 8));
+                REQUIRE(
+                    (field.bytes == 1 || field.bytes == 2 || field.bytes == 4 || field.bytes == 8));
                 REQUIRE(field.at % field.bytes == 0);
             }
             end = field.at + field.bytes;
