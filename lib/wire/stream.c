@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.c: encode and decode the headers of requests and answers on a byte stream.
+ * stream.c: encode and decode the headers of requests and answers on a byte stream. Every operation
+ * is a request, so the tables are unrolled (layout.h).
  *
  * Invariants
  *   lengths that were checked here can be added without overflow
@@ -11,43 +12,40 @@
 #include "wire/stream.h"
 
 #include "base/assert.h"
-#include "base/bytes.h"
 #include "base/err.h"
 #include "base/limits.h"
 #include "wire/call.h"
+#include "wire/layout.h"
 #include "wire/op_kind.h"
 #include "wire/steps.h"
 
 #include <stdbool.h>
 
-#define AT_FLAGS 1
-#define AT_HEAD 2
-#define AT_KEY 4
-#define AT_OFFSET 8
-#define AT_LEN 16
-#define AT_BODY 24
-#define AT_REST 28
-
-#define AT_VALUE 4
-#define AT_REQUEST 8
-
 #define WORD_BYTES 8u
 #define OPERANDS_BYTES 16u
 
+static const struct rpmi_field REQUEST_FIELDS[] = {
+    RPMI_NUMBER(0, struct rpmi_request, kind),        RPMI_NUMBER(1, struct rpmi_request, flags),
+    RPMI_NUMBER(2, struct rpmi_request, head_bytes),  RPMI_NUMBER(4, struct rpmi_request, key),
+    RPMI_NUMBER(8, struct rpmi_request, offset),      RPMI_NUMBER(16, struct rpmi_request, len),
+    RPMI_NUMBER(24, struct rpmi_request, body_bytes),
+};
+
+static const struct rpmi_field ANSWER_FIELDS[] = {
+    RPMI_NUMBER(0, struct rpmi_answer, kind),
+    RPMI_NUMBER(4, struct rpmi_answer, value),
+    RPMI_NUMBER(8, struct rpmi_answer, request),
+};
+
+const struct rpmi_layout rpmi_request_layout =
+    RPMI_LAYOUT("request", REQUEST_FIELDS, RPMI_REQUEST_BYTES);
+const struct rpmi_layout rpmi_answer_layout =
+    RPMI_LAYOUT("answer", ANSWER_FIELDS, RPMI_ANSWER_BYTES);
+
 void rpmi_request_put(void *bytes, const struct rpmi_request *request)
 {
-    unsigned char *to = bytes;
-
     RPM_ASSERT(request->head_bytes <= RPMI_LINE_BYTES && request->body_bytes <= RPMI_BODY_MAX);
-    to[0] = request->kind;
-    to[AT_FLAGS] = request->flags;
-    to[AT_HEAD] = (unsigned char)request->head_bytes;
-    to[AT_HEAD + 1] = 0;
-    rpmi_store32(to + AT_KEY, request->key);
-    rpmi_store64(to + AT_OFFSET, request->offset);
-    rpmi_store64(to + AT_LEN, request->len);
-    rpmi_store32(to + AT_BODY, request->body_bytes);
-    rpmi_store32(to + AT_REST, 0);
+    rpmi_layout_put_inline(&rpmi_request_layout, bytes, request);
 }
 
 /* Are the lengths those that a request of its kind can have? */
@@ -81,18 +79,12 @@ static bool is_well_formed(const struct rpmi_request *request)
 
 int rpmi_request_get(const void *bytes, struct rpmi_request *request)
 {
-    const unsigned char *from = bytes;
+    const char *wrong = rpmi_layout_get_inline(&rpmi_request_layout, bytes, request);
 
-    request->kind = from[0];
-    request->flags = from[AT_FLAGS];
-    request->head_bytes = (uint16_t)(from[AT_HEAD] | from[AT_HEAD + 1] << 8);
-    request->key = rpmi_load32(from + AT_KEY);
-    request->offset = rpmi_load64(from + AT_OFFSET);
-    request->len = rpmi_load64(from + AT_LEN);
-    request->body_bytes = rpmi_load32(from + AT_BODY);
-    if (RPMI_UNLIKELY((request->flags & ~(RPMI_OP_DURABLE | RPMI_OP_CACHED | RPMI_REQUEST_LAST)) !=
+    if (RPMI_UNLIKELY(wrong != NULL ||
+                      (request->flags & ~(RPMI_OP_DURABLE | RPMI_OP_CACHED | RPMI_REQUEST_LAST)) !=
                           0 ||
-                      rpmi_load32(from + AT_REST) != 0 || !is_well_formed(request)))
+                      !is_well_formed(request)))
         return rpmi_fail(RPM_E_PROTO,
                          "invalid request: kind %u, flags 0x%x, %u head bytes, %u body bytes",
                          request->kind, request->flags, request->head_bytes, request->body_bytes);
@@ -101,12 +93,8 @@ int rpmi_request_get(const void *bytes, struct rpmi_request *request)
 
 void rpmi_answer_put(void *bytes, const struct rpmi_answer *answer)
 {
-    unsigned char *to = bytes;
-
     RPM_ASSERT(answer->kind >= RPMI_ANSWER_DONE && answer->kind <= RPMI_ANSWER_REPLY);
-    rpmi_store32(to, answer->kind);
-    rpmi_store32(to + AT_VALUE, answer->value);
-    rpmi_store64(to + AT_REQUEST, answer->request);
+    rpmi_layout_put_inline(&rpmi_answer_layout, bytes, answer);
 }
 
 static bool answer_is_valid(const struct rpmi_answer *answer)
@@ -127,12 +115,9 @@ static bool answer_is_valid(const struct rpmi_answer *answer)
 
 int rpmi_answer_get(const void *bytes, struct rpmi_answer *answer)
 {
-    const unsigned char *from = bytes;
+    const char *wrong = rpmi_layout_get_inline(&rpmi_answer_layout, bytes, answer);
 
-    answer->kind = from[0];
-    answer->value = rpmi_load32(from + AT_VALUE);
-    answer->request = rpmi_load64(from + AT_REQUEST);
-    if (RPMI_UNLIKELY(rpmi_load32(from) >> 8 != 0 || !answer_is_valid(answer)))
+    if (RPMI_UNLIKELY(wrong != NULL || !answer_is_valid(answer)))
         return rpmi_fail(RPM_E_PROTO, "invalid answer: kind %u, value %u", answer->kind,
                          answer->value);
     return 0;

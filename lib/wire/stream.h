@@ -18,6 +18,8 @@
 #define RPMI_ANSWER_BYTES 16u
 #define RPMI_BODY_MAX (1u << 30) /* of a request, or of what a READ answers */
 
+struct rpmi_layout; /* wire/layout.h */
+
 enum {
     RPMI_REQUEST_CALL = 128, /* kind, beside those of enum rpmi_op_kind: the body is a call */
     RPMI_REQUEST_LAST = 128  /* in flags: ends a post; a failed request fails the rest of its
@@ -47,6 +49,9 @@ struct rpmi_answer {
     uint32_t value;   /* FAIL: a negative errno */
     uint64_t request; /* which; DONE: the first that is not done */
 };
+
+extern const struct rpmi_layout rpmi_request_layout;
+extern const struct rpmi_layout rpmi_answer_layout;
 
 void rpmi_request_put(void *bytes, const struct rpmi_request *request);
 void rpmi_answer_put(void *bytes, const struct rpmi_answer *answer);

@@ -8,6 +8,7 @@ extern "C" {
 #include "wire/hello.h"
 #include "wire/layout.h"
 #include "wire/message.h"
+#include "wire/stream.h"
 #include "wire/super.h"
 }
 #include "support/catch.h"
@@ -21,9 +22,9 @@ namespace
 {
 
 const rpmi_layout *const ALL[] = {
-    &rpmi_super_layout,  &rpmi_dirent_layout,    &rpmi_head_layout, &rpmi_hello_layout,
-    &rpmi_accept_layout, &rpmi_auth_layout,      &rpmi_call_layout, &rpmi_reply_layout,
-    &rpmi_grant_layout,  &rpmi_net_hello_layout,
+    &rpmi_super_layout,  &rpmi_dirent_layout,    &rpmi_head_layout,    &rpmi_hello_layout,
+    &rpmi_accept_layout, &rpmi_auth_layout,      &rpmi_call_layout,    &rpmi_reply_layout,
+    &rpmi_grant_layout,  &rpmi_net_hello_layout, &rpmi_request_layout, &rpmi_answer_layout,
 };
 
 const size_t MEMORY = 1024; // more than any of the structs
