@@ -7,55 +7,44 @@
 #include "wire/message.h"
 
 #include "base/assert.h"
-#include "base/bytes.h"
 #include "base/err.h"
 #include "base/limits.h"
 #include "wire/layout.h"
 
 #define RIGHTS_ALL 7u
 
-#define RPC_AT_KIND 8
-#define RPC_AT_FLAGS 9
-#define RPC_AT_ZERO 10
-#define RPC_AT_KEY 12
-#define RPC_AT_OFFSET 16
-#define RPC_AT_LEN 24
-#define RPC_AT_BODY 32
-#define RPC_AT_ZERO_TOO 36
-
-void rpmi_msg_head(void *bytes, enum rpmi_msg_kind kind, uint32_t len)
-{
-    rpmi_store32(bytes, (uint32_t)kind);
-    rpmi_store32((unsigned char *)bytes + 4, len);
-}
-
-uint32_t rpmi_msg_kind(const void *bytes, uint32_t len)
-{
-    static const uint32_t fixed[] = {
-        [RPMI_MSG_AUTH] = RPMI_AUTH_MSG,
-        [RPMI_MSG_ACCEPT] = RPMI_ACCEPT_MSG,
-        [RPMI_MSG_CALL] = RPMI_CALL_MSG,
-        [RPMI_MSG_REPLY] = RPMI_REPLY_MSG,
-        [RPMI_MSG_RPC] = 0,
-        [RPMI_MSG_DONE] = RPMI_DONE_BYTES,
-        [RPMI_MSG_FENCED] = RPMI_FENCED_BYTES,
-        [RPMI_MSG_RESULT] = 0,
-    };
-    const unsigned char *from = bytes;
+/* Fields that no struct of message.h has. */
+struct msg_head {
     uint32_t kind;
+    uint32_t bytes;
+};
 
-    if (len < RPMI_MSG_HEAD || rpmi_load32(from + 4) != len)
-        return 0;
-    kind = rpmi_load32(from);
-    if (kind == 0 || kind >= sizeof(fixed) / sizeof(fixed[0]))
-        return 0;
-    if (fixed[kind] != 0)
-        return len == fixed[kind] ? kind : 0;
-    if (kind == RPMI_MSG_RESULT)
-        return len >= RPMI_RESULT_BYTES + RPMI_STEPS_ANSWER_HEAD && len <= RPMI_RESULT_MSG ? kind
-                                                                                           : 0;
-    return len >= RPMI_RPC_BYTES && len <= RPMI_RPC_MSG ? kind : 0;
-}
+struct accept_msg {
+    uint32_t messages;
+};
+
+struct done {
+    uint64_t done;
+    int32_t status;
+};
+
+struct fenced {
+    uint32_t key;
+};
+
+#define HEAD RPMI_OWN(0, RPMI_MSG_HEAD, "head")
+
+static const struct rpmi_field HEAD_FIELDS[] = {
+    RPMI_NUMBER(0, struct msg_head, kind),
+    RPMI_NUMBER(4, struct msg_head, bytes),
+};
+
+static const struct rpmi_field ACCEPT_FIELDS[] = {
+    HEAD,
+    RPMI_OWN(RPMI_MSG_HEAD, RPMI_SEALED_BYTES, "sealed accept"),
+    RPMI_NUMBER(RPMI_ACCEPT_AT_MESSAGES, struct accept_msg, messages),
+    RPMI_OWN(RPMI_ACCEPT_AT_GRANT, RPMI_GRANT_BYTES, "grant"),
+};
 
 static const struct rpmi_field GRANT_FIELDS[] = {
     RPMI_NUMBER(0, struct rpmi_grant_key, address),
@@ -66,7 +55,88 @@ static const struct rpmi_field GRANT_FIELDS[] = {
     RPMI_NUMBER(32, struct rpmi_grant_key, rights),
 };
 
+static const struct rpmi_field RPC_FIELDS[] = {
+    HEAD,
+    RPMI_NUMBER(8, struct rpmi_rpc, kind),
+    RPMI_NUMBER(9, struct rpmi_rpc, flags),
+    RPMI_NUMBER(12, struct rpmi_rpc, key),
+    RPMI_NUMBER(16, struct rpmi_rpc, offset),
+    RPMI_NUMBER(24, struct rpmi_rpc, len),
+    RPMI_NUMBER(32, struct rpmi_rpc, body_bytes),
+};
+
+static const struct rpmi_field DONE_FIELDS[] = {
+    HEAD,
+    RPMI_NUMBER(8, struct done, done),
+    RPMI_NUMBER(16, struct done, status),
+};
+
+static const struct rpmi_field FENCED_FIELDS[] = {
+    HEAD,
+    RPMI_NUMBER(8, struct fenced, key),
+};
+
+static const struct rpmi_field RESULT_FIELDS[] = {
+    HEAD,
+    RPMI_NUMBER(8, struct done, done),
+};
+
+const struct rpmi_layout rpmi_msg_head_layout =
+    RPMI_LAYOUT("head of a message", HEAD_FIELDS, RPMI_MSG_HEAD);
+const struct rpmi_layout rpmi_accept_msg_layout =
+    RPMI_LAYOUT("accept message", ACCEPT_FIELDS, RPMI_ACCEPT_MSG);
 const struct rpmi_layout rpmi_grant_layout = RPMI_LAYOUT("grant", GRANT_FIELDS, RPMI_GRANT_BYTES);
+const struct rpmi_layout rpmi_rpc_layout = RPMI_LAYOUT("RPC request", RPC_FIELDS, RPMI_RPC_BYTES);
+const struct rpmi_layout rpmi_done_layout = RPMI_LAYOUT("done", DONE_FIELDS, RPMI_DONE_BYTES);
+const struct rpmi_layout rpmi_fenced_layout =
+    RPMI_LAYOUT("fenced", FENCED_FIELDS, RPMI_FENCED_BYTES);
+const struct rpmi_layout rpmi_result_layout =
+    RPMI_LAYOUT("result", RESULT_FIELDS, RPMI_RESULT_BYTES);
+
+void rpmi_msg_head(void *bytes, enum rpmi_msg_kind kind, uint32_t len)
+{
+    const struct msg_head head = { .kind = (uint32_t)kind, .bytes = len };
+
+    rpmi_layout_put_inline(&rpmi_msg_head_layout, bytes, &head);
+}
+
+static struct msg_head head_of(const void *bytes)
+{
+    struct msg_head head;
+
+    (void)rpmi_layout_get_inline(&rpmi_msg_head_layout, bytes, &head); /* has no reserved bytes */
+    return head;
+}
+
+uint32_t rpmi_msg_bytes(const void *bytes)
+{
+    return head_of(bytes).bytes;
+}
+
+uint32_t rpmi_msg_kind(const void *bytes, uint32_t len)
+{
+    static const struct {
+        uint32_t min;
+        uint32_t max;
+    } lengths[] = {
+        [RPMI_MSG_AUTH] = { RPMI_AUTH_MSG, RPMI_AUTH_MSG },
+        [RPMI_MSG_ACCEPT] = { RPMI_ACCEPT_MSG, RPMI_ACCEPT_MSG },
+        [RPMI_MSG_CALL] = { RPMI_CALL_MSG, RPMI_CALL_MSG },
+        [RPMI_MSG_REPLY] = { RPMI_REPLY_MSG, RPMI_REPLY_MSG },
+        [RPMI_MSG_RPC] = { RPMI_RPC_BYTES, RPMI_RPC_MSG },
+        [RPMI_MSG_DONE] = { RPMI_DONE_BYTES, RPMI_DONE_BYTES },
+        [RPMI_MSG_FENCED] = { RPMI_FENCED_BYTES, RPMI_FENCED_BYTES },
+        [RPMI_MSG_RESULT] = { RPMI_RESULT_BYTES + RPMI_STEPS_ANSWER_HEAD, RPMI_RESULT_MSG },
+    };
+    struct msg_head head;
+
+    if (len < RPMI_MSG_HEAD)
+        return 0;
+    head = head_of(bytes);
+    if (head.bytes != len || head.kind >= sizeof(lengths) / sizeof(lengths[0]))
+        return 0;
+    return len >= lengths[head.kind].min && len <= lengths[head.kind].max ? head.kind : 0;
+}
 
 void rpmi_grant_put(void *bytes, const struct rpmi_grant_key *key)
 {
@@ -90,22 +160,35 @@ int rpmi_grant_get(const void *bytes, struct rpmi_grant_key *key)
     return 0;
 }
 
+void rpmi_accept_msg_put(void *bytes, uint32_t messages, const struct rpmi_grant_key *scratch)
+{
+    const struct accept_msg accept = { .messages = messages };
+
+    RPM_ASSERT(messages >= RPMI_MESSAGES_MIN && messages <= RPMI_MESSAGES_MAX);
+    rpmi_layout_put(&rpmi_accept_msg_layout, bytes, &accept);
+    rpmi_msg_head(bytes, RPMI_MSG_ACCEPT, RPMI_ACCEPT_MSG);
+    rpmi_grant_put((unsigned char *)bytes + RPMI_ACCEPT_AT_GRANT, scratch);
+}
+
+int rpmi_accept_msg_get(const void *bytes, uint32_t *messages, struct rpmi_grant_key *scratch)
+{
+    struct accept_msg accept;
+    const char *wrong = rpmi_layout_get(&rpmi_accept_msg_layout, bytes, &accept);
+
+    if (wrong != NULL || accept.messages < RPMI_MESSAGES_MIN || accept.messages > RPMI_MESSAGES_MAX)
+        return rpmi_fail(RPM_E_PROTO, "the server takes %u messages at once, expected are %u to %u",
+                         accept.messages, RPMI_MESSAGES_MIN, RPMI_MESSAGES_MAX);
+    *messages = accept.messages;
+    return rpmi_grant_get((const unsigned char *)bytes + RPMI_ACCEPT_AT_GRANT, scratch);
+}
+
 void rpmi_rpc_put(void *bytes, const struct rpmi_rpc *rpc)
 {
-    unsigned char *to = bytes;
-
     RPM_ASSERT(rpc->body_bytes <= RPMI_RPC_BODY_MAX);
     RPM_ASSERT(rpc->body_bytes <= rpc->len || rpc->kind == RPMI_OP_STEPS);
     RPM_ASSERT((rpc->flags & ~RPMI_RPC_FLAGS) == 0);
-    rpmi_msg_head(to, RPMI_MSG_RPC, RPMI_RPC_BYTES + rpc->body_bytes);
-    to[RPC_AT_KIND] = rpc->kind;
-    to[RPC_AT_FLAGS] = rpc->flags;
-    to[RPC_AT_ZERO] = to[RPC_AT_ZERO + 1] = 0;
-    rpmi_store32(to + RPC_AT_KEY, rpc->key);
-    rpmi_store64(to + RPC_AT_OFFSET, rpc->offset);
-    rpmi_store64(to + RPC_AT_LEN, rpc->len);
-    rpmi_store32(to + RPC_AT_BODY, rpc->body_bytes);
-    rpmi_store32(to + RPC_AT_ZERO_TOO, 0);
+    rpmi_layout_put_inline(&rpmi_rpc_layout, bytes, rpc);
+    rpmi_msg_head(bytes, RPMI_MSG_RPC, RPMI_RPC_BYTES + rpc->body_bytes);
 }
 
 /* Does the request have the fields of its kind? */
@@ -126,16 +209,9 @@ static bool is_well_formed(const struct rpmi_rpc *rpc)
 
 int rpmi_rpc_get(const void *bytes, uint32_t message_bytes, struct rpmi_rpc *rpc)
 {
-    const unsigned char *from = bytes;
+    const char *wrong = rpmi_layout_get_inline(&rpmi_rpc_layout, bytes, rpc);
 
-    rpc->kind = from[RPC_AT_KIND];
-    rpc->flags = from[RPC_AT_FLAGS];
-    rpc->key = rpmi_load32(from + RPC_AT_KEY);
-    rpc->offset = rpmi_load64(from + RPC_AT_OFFSET);
-    rpc->len = rpmi_load64(from + RPC_AT_LEN);
-    rpc->body_bytes = rpmi_load32(from + RPC_AT_BODY);
-    if (!is_well_formed(rpc) || (rpc->flags & ~RPMI_RPC_FLAGS) != 0 || from[RPC_AT_ZERO] != 0 ||
-        from[RPC_AT_ZERO + 1] != 0 || rpmi_load32(from + RPC_AT_ZERO_TOO) != 0 ||
+    if (wrong != NULL || !is_well_formed(rpc) || (rpc->flags & ~RPMI_RPC_FLAGS) != 0 ||
         rpc->body_bytes != message_bytes - RPMI_RPC_BYTES)
         return RPM_E_PROTO;
     return 0;
@@ -143,52 +219,54 @@ int rpmi_rpc_get(const void *bytes, uint32_t message_bytes, struct rpmi_rpc *rpc
 
 void rpmi_result_put(void *bytes, uint64_t done, uint32_t answer_bytes)
 {
+    const struct done result = { .done = done };
+
+    rpmi_layout_put_inline(&rpmi_result_layout, bytes, &result);
     rpmi_msg_head(bytes, RPMI_MSG_RESULT, RPMI_RESULT_BYTES + answer_bytes);
-    rpmi_store64((unsigned char *)bytes + RPMI_MSG_HEAD, done);
 }
 
 int rpmi_result_get(const void *bytes, uint64_t *done)
 {
-    *done = rpmi_load64((const unsigned char *)bytes + RPMI_MSG_HEAD);
-    return *done != 0 ? 0 : RPM_E_PROTO;
+    struct done result;
+    const char *wrong = rpmi_layout_get_inline(&rpmi_result_layout, bytes, &result);
+
+    *done = result.done;
+    return wrong == NULL && result.done != 0 ? 0 : RPM_E_PROTO;
 }
 
 void rpmi_done_put(void *bytes, uint64_t done, int32_t status)
 {
-    unsigned char *to = bytes;
+    const struct done made = { .done = done, .status = status };
 
     RPM_ASSERT(status <= 0 && status >= -RPMI_ERRNO_MAX);
-    rpmi_msg_head(to, RPMI_MSG_DONE, RPMI_DONE_BYTES);
-    rpmi_store64(to + 8, done);
-    rpmi_store32(to + 16, (uint32_t)status);
-    rpmi_store32(to + 20, 0);
+    rpmi_layout_put_inline(&rpmi_done_layout, bytes, &made);
+    rpmi_msg_head(bytes, RPMI_MSG_DONE, RPMI_DONE_BYTES);
 }
 
 int rpmi_done_get(const void *bytes, uint64_t *done, int32_t *status)
 {
-    const unsigned char *from = bytes;
+    struct done found;
+    const char *wrong = rpmi_layout_get_inline(&rpmi_done_layout, bytes, &found);
 
-    *done = rpmi_load64(from + 8);
-    *status = (int32_t)rpmi_load32(from + 16);
-    if (*status > 0 || *status < -RPMI_ERRNO_MAX || rpmi_load32(from + 20) != 0)
-        return RPM_E_PROTO;
-    return 0;
+    *done = found.done;
+    *status = found.status;
+    return wrong == NULL && found.status <= 0 && found.status >= -RPMI_ERRNO_MAX ? 0 : RPM_E_PROTO;
 }
 
 void rpmi_fenced_put(void *bytes, uint32_t key)
 {
-    unsigned char *to = bytes;
+    const struct fenced fenced = { .key = key };
 
     RPM_ASSERT(key < RPMI_KEYS_MAX);
-    rpmi_msg_head(to, RPMI_MSG_FENCED, RPMI_FENCED_BYTES);
-    rpmi_store32(to + 8, key);
-    rpmi_store32(to + 12, 0);
+    rpmi_layout_put_inline(&rpmi_fenced_layout, bytes, &fenced);
+    rpmi_msg_head(bytes, RPMI_MSG_FENCED, RPMI_FENCED_BYTES);
 }
 
 int rpmi_fenced_get(const void *bytes, uint32_t *key)
 {
-    const unsigned char *from = bytes;
+    struct fenced fenced;
+    const char *wrong = rpmi_layout_get_inline(&rpmi_fenced_layout, bytes, &fenced);
 
-    *key = rpmi_load32(from + 8);
-    return *key < RPMI_KEYS_MAX && rpmi_load32(from + 12) == 0 ? 0 : RPM_E_PROTO;
+    *key = fenced.key;
+    return wrong == NULL && fenced.key < RPMI_KEYS_MAX ? 0 : RPM_E_PROTO;
 }

@@ -33,6 +33,8 @@
 #include <stdint.h>
 
 #define RPMI_MSG_HEAD 8u
+#define RPMI_MESSAGES_MIN 2u /* messages outstanding that a server may grant */
+#define RPMI_MESSAGES_MAX 64u
 #define RPMI_RPC_BYTES 40u      /* an RPC request without its bytes */
 #define RPMI_RPC_BODY_MAX 4096u /* bytes of a COPY in one message */
 #define RPMI_GRANT_BYTES 40u
@@ -105,11 +107,28 @@ void rpmi_msg_head(void *bytes, enum rpmi_msg_kind kind, uint32_t len);
 /* The kind of a message, or 0 if its length is not what it says or what its kind has. */
 uint32_t rpmi_msg_kind(const void *bytes, uint32_t len);
 
+/* The length that a message says it has. */
+uint32_t rpmi_msg_bytes(const void *bytes);
+
+/* Tables of the messages that hold more than a kind, a length and another message, each with its
+ * head: a result in front of its answer, an RPC request in front of its body. */
+extern const struct rpmi_layout rpmi_msg_head_layout;
+extern const struct rpmi_layout rpmi_accept_msg_layout;
+extern const struct rpmi_layout rpmi_rpc_layout;
+extern const struct rpmi_layout rpmi_done_layout;
+extern const struct rpmi_layout rpmi_fenced_layout;
+extern const struct rpmi_layout rpmi_result_layout;
 extern const struct rpmi_layout rpmi_grant_layout;
 
 void rpmi_grant_put(void *bytes, const struct rpmi_grant_key *key);
 /* RPM_E_PROTO: invalid bytes. */
 int rpmi_grant_get(const void *bytes, struct rpmi_grant_key *key);
+
+/* An accept message with the grant of key 0, and zeros as its sealed part, which
+ * rpmi_sealed_make() writes behind the head. @messages: how many may be outstanding. */
+void rpmi_accept_msg_put(void *bytes, uint32_t messages, const struct rpmi_grant_key *scratch);
+/* The same fields; the sealed part is not read. RPM_E_PROTO. */
+int rpmi_accept_msg_get(const void *bytes, uint32_t *messages, struct rpmi_grant_key *scratch);
 
 #define RPMI_RPC_FLAGS (RPMI_OP_DURABLE | RPMI_OP_CACHED)
 

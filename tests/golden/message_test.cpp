@@ -36,13 +36,12 @@ TEST_CASE("golden: messages of auth and call are their bytes", "[golden]")
 TEST_CASE("golden: messages of accept and reply are their bytes, with what they grant", "[golden]")
 {
     Bytes expected = golden("message_accept");
-    Bytes made = message_around(RPMI_MSG_ACCEPT, "sealed", RPMI_ACCEPT_MSG);
+    Bytes made(RPMI_ACCEPT_MSG, 0xff);
 
     rpmi_transcript transcript = golden_transcript();
     rpmi_accept accepted = {};
     REQUIRE(rpmi_sealed_get(&transcript, SECRET, golden("sealed").data(), &accepted) == 0);
-    rpmi_store32(made.data() + RPMI_ACCEPT_AT_MESSAGES, 64);
-    rpmi_grant_put(made.data() + RPMI_ACCEPT_AT_GRANT, &GRANT);
+    rpmi_accept_msg_put(made.data(), 64, &GRANT);
     transcript.beside_bytes = RPMI_ACCEPT_BESIDE;
     std::copy(made.end() - RPMI_ACCEPT_BESIDE, made.end(), transcript.beside);
     REQUIRE(rpmi_sealed_make(&transcript, SECRET, &accepted, made.data() + RPMI_MSG_HEAD) == 0);

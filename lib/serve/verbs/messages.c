@@ -12,7 +12,6 @@
 #include "serve/verbs/verbs.h"
 
 #include "base/assert.h"
-#include "base/bytes.h"
 #include "base/diag.h"
 
 #include <arpa/inet.h>
@@ -324,7 +323,7 @@ static bool send_results(struct rpmi_verbs_listener *listener, struct rpmi_verbs
         }
         if (!can_report(session))
             return false;
-        if (!rpmi_msg_send(session, message, rpmi_load32(message + sizeof(uint32_t)))) {
+        if (!rpmi_msg_send(session, message, rpmi_msg_bytes(message))) {
             drop_client(listener, session, "the device refuses to send an answer");
             return false;
         }

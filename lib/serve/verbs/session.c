@@ -15,7 +15,6 @@
 #include "serve/verbs/verbs.h"
 
 #include "base/assert.h"
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/err.h"
@@ -266,13 +265,9 @@ void rpmi_verbs_session_admit(struct rpmi_verbs_listener *listener, struct rdma_
 static void put_accept(struct rpmi_verbs_session *session, const struct rpmi_grant_key *scratch)
 {
     unsigned char *message = rpmi_verbs_answer_at(session);
-    unsigned char *at = message + RPMI_ACCEPT_AT_MESSAGES;
 
-    rpmi_msg_head(message, RPMI_MSG_ACCEPT, RPMI_ACCEPT_MSG);
-    rpmi_store32(at, RPMI_VERBS_RECEIVES);
-    rpmi_store32(at + 4, 0);
-    rpmi_grant_put(message + RPMI_ACCEPT_AT_GRANT, scratch);
-    memcpy(session->transcript.beside, at, RPMI_ACCEPT_BESIDE);
+    rpmi_accept_msg_put(message, RPMI_VERBS_RECEIVES, scratch);
+    memcpy(session->transcript.beside, message + RPMI_ACCEPT_AT_MESSAGES, RPMI_ACCEPT_BESIDE);
     session->transcript.beside_bytes = RPMI_ACCEPT_BESIDE;
 }
 

@@ -7,7 +7,6 @@
  */
 #include "transport/verbs/verbs.h"
 
-#include "base/bytes.h"
 #include "base/err.h"
 
 #include <stdio.h>
@@ -33,11 +32,9 @@ static int send_auth(struct rpmi_verbs *verbs)
 
 static int take_accept(struct rpmi_verbs *verbs, struct rpmi_accept *accepted)
 {
-    const unsigned char *at = verbs->answer + RPMI_ACCEPT_AT_MESSAGES;
-    uint32_t messages;
     int err;
 
-    memcpy(verbs->transcript.beside, at, RPMI_ACCEPT_BESIDE);
+    memcpy(verbs->transcript.beside, verbs->answer + RPMI_ACCEPT_AT_MESSAGES, RPMI_ACCEPT_BESIDE);
     verbs->transcript.beside_bytes = RPMI_ACCEPT_BESIDE;
     err =
         rpmi_sealed_get(&verbs->transcript, verbs->secret, verbs->answer + RPMI_MSG_HEAD, accepted);
@@ -46,12 +43,7 @@ static int take_accept(struct rpmi_verbs *verbs, struct rpmi_accept *accepted)
     if (accepted->status != 0)
         return rpmi_fail(accepted->status, "%s",
                          accepted->text[0] != '\0' ? accepted->text : "the server refused");
-    messages = rpmi_load32(at);
-    if (messages < 2 || messages > RPMI_MESSAGES_MAX || rpmi_load32(at + 4) != 0)
-        return rpmi_fail(RPM_E_PROTO, "the server takes %u messages at once, expected are 2 to %u",
-                         messages, RPMI_MESSAGES_MAX);
-    verbs->credits = messages;
-    return rpmi_grant_get(verbs->answer + RPMI_ACCEPT_AT_GRANT, &verbs->key[RPMI_KEY_SCRATCH]);
+    return rpmi_accept_msg_get(verbs->answer, &verbs->credits, &verbs->key[RPMI_KEY_SCRATCH]);
 }
 
 int rpmi_verbs_handshake(struct rpmi_verbs *verbs, uint64_t deadline_ns,

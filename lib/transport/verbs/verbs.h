@@ -27,7 +27,6 @@
 #define RPMI_VERBS_SPIN_AUTO UINT32_MAX
 #define RPMI_CHAIN_MAX 64u     /* requests behind one doorbell */
 #define RPMI_ZEROS_BYTES 4096u /* that one request can end with */
-#define RPMI_MESSAGES_MAX 64u  /* messages outstanding; the server may grant fewer */
 #define RPMI_SLOT_BYTES 512u   /* for each request: a head, a message's front, a small write */
 #define RPMI_CALL_SLOT_BYTES 256u
 #define RPMI_RECEIVE_ID (1ull << 63) /* in the id of a completion: it is of a receive */

@@ -164,6 +164,33 @@ TEST_CASE("message: an impossible key is refused", "[verbs]")
     CHECK(rpmi_grant_get(bytes, &found) == RPM_E_PROTO);
 }
 
+TEST_CASE("message: an accept message grants 2 to 64 messages", "[verbs]")
+{
+    const rpmi_grant_key key = { 0x7f0000001000, 64, 0, 0x11, 0x22, 7 };
+    std::vector<unsigned char> bytes(RPMI_ACCEPT_MSG, 0xff);
+    uint32_t messages = 0;
+    rpmi_grant_key found;
+
+    for (uint32_t granted : { RPMI_MESSAGES_MIN, RPMI_MESSAGES_MAX }) {
+        rpmi_accept_msg_put(bytes.data(), granted, &key);
+        CHECK(rpmi_msg_kind(bytes.data(), RPMI_ACCEPT_MSG) == RPMI_MSG_ACCEPT);
+        CHECK(rpmi_msg_bytes(bytes.data()) == RPMI_ACCEPT_MSG);
+        REQUIRE(rpmi_accept_msg_get(bytes.data(), &messages, &found) == 0);
+        CHECK(messages == granted);
+        CHECK(found.address == key.address);
+    }
+    for (uint32_t refused : { 0u, RPMI_MESSAGES_MIN - 1, RPMI_MESSAGES_MAX + 1, UINT32_MAX }) {
+        rpmi_store32(bytes.data() + RPMI_ACCEPT_AT_MESSAGES, refused);
+        CHECK(rpmi_accept_msg_get(bytes.data(), &messages, &found) == RPM_E_PROTO);
+    }
+    rpmi_accept_msg_put(bytes.data(), 64, &key);
+    bytes[RPMI_ACCEPT_AT_MESSAGES + 4] = 1;
+    CHECK(rpmi_accept_msg_get(bytes.data(), &messages, &found) == RPM_E_PROTO);
+    rpmi_accept_msg_put(bytes.data(), 64, &key);
+    bytes[RPMI_ACCEPT_AT_GRANT + 32] = 8; // a right that does not exist
+    CHECK(rpmi_accept_msg_get(bytes.data(), &messages, &found) == RPM_E_PROTO);
+}
+
 TEST_CASE("message: done has the count of requests and the status of the last one", "[verbs]")
 {
     unsigned char bytes[RPMI_DONE_BYTES];
