@@ -24,7 +24,6 @@
 #define AUTH_MAGIC 0x485455414d5052ull      /* "RPMAUTH" */
 
 #define AT_VERSION 8
-#define AT_STATUS 12 /* of a challenge; zero in a hello */
 #define AT_NONCE 16
 #define AT_END 32 /* of a hello: the magic, inverted; missing if it was cut short and padded */
 
@@ -41,6 +40,17 @@ static const struct rpmi_field NET_HELLO_FIELDS[] = {
     RPMI_OWN(AT_END, 8, "end"),
 };
 
+struct challenge {
+    int32_t status;
+};
+
+static const struct rpmi_field CHALLENGE_FIELDS[] = {
+    RPMI_OWN(0, 8, "magic"),
+    RPMI_OWN(AT_VERSION, 4, "version"),
+    RPMI_NUMBER(12, struct challenge, status),
+    RPMI_OWN(AT_NONCE, RPMI_NONCE_BYTES, "random"),
+};
+
 static const struct rpmi_field AUTH_FIELDS[] = {
     RPMI_OWN(0, 8, "magic"),
     RPMI_OWN(AT_VERSION, 4, "version"),
@@ -52,7 +62,15 @@ static const struct rpmi_field AUTH_FIELDS[] = {
 
 const struct rpmi_layout rpmi_net_hello_layout =
     RPMI_LAYOUT("net hello", NET_HELLO_FIELDS, RPMI_NET_HELLO_BYTES);
+const struct rpmi_layout rpmi_challenge_layout =
+    RPMI_LAYOUT("challenge", CHALLENGE_FIELDS, RPMI_CHALLENGE_BYTES);
 const struct rpmi_layout rpmi_auth_layout = RPMI_LAYOUT("auth", AUTH_FIELDS, RPMI_AUTH_BYTES);
+
+static void prefix_put(unsigned char *to, uint64_t magic)
+{
+    rpmi_store64(to, magic);
+    rpmi_store32(to + AT_VERSION, RPMI_HANDSHAKE_VERSION);
+}
 
 static int prefix_get(const unsigned char *from, uint64_t magic, const char *what)
 {
@@ -72,8 +90,8 @@ static int prefix_get(const unsigned char *from, uint64_t magic, const char *wha
 int rpmi_net_hello_make(struct rpmi_transcript *transcript)
 {
     memset(transcript, 0, sizeof(*transcript));
-    rpmi_store64(transcript->hello, NET_HELLO_MAGIC);
-    rpmi_store32(transcript->hello + AT_VERSION, RPMI_HANDSHAKE_VERSION);
+    rpmi_layout_put(&rpmi_net_hello_layout, transcript->hello, NULL); /* each field is OWN */
+    prefix_put(transcript->hello, NET_HELLO_MAGIC);
     rpmi_store64(transcript->hello + AT_END, ~NET_HELLO_MAGIC);
     return rpmi_nonce(transcript->hello + AT_NONCE);
 }
@@ -96,30 +114,35 @@ int rpmi_net_hello_get(const void *bytes, size_t len)
 
 int rpmi_challenge_make(struct rpmi_transcript *transcript, int status)
 {
+    const struct challenge challenge = { .status = status };
+
     RPM_ASSERT(status <= 0 && status >= -RPMI_ERRNO_MAX);
-    rpmi_store64(transcript->challenge, CHALLENGE_MAGIC);
-    rpmi_store32(transcript->challenge + AT_VERSION, RPMI_HANDSHAKE_VERSION);
-    rpmi_store32(transcript->challenge + AT_STATUS, (uint32_t)status);
+    rpmi_layout_put(&rpmi_challenge_layout, transcript->challenge, &challenge);
+    prefix_put(transcript->challenge, CHALLENGE_MAGIC);
     return rpmi_nonce(transcript->challenge + AT_NONCE);
 }
 
 int rpmi_challenge_get(const void *bytes, size_t len)
 {
-    const unsigned char *from = bytes;
-    int32_t status;
+    struct challenge found;
+    const char *wrong;
     int err;
 
     if (len < RPMI_CHALLENGE_BYTES)
         return rpmi_fail(RPM_E_PROTO, "a challenge of %zu bytes, expected are %u", len,
                          RPMI_CHALLENGE_BYTES);
-    err = prefix_get(from, CHALLENGE_MAGIC, "a challenge");
+    err = prefix_get(bytes, CHALLENGE_MAGIC, "a challenge");
     if (err != 0)
         return err;
-    status = (int32_t)rpmi_load32(from + AT_STATUS);
-    if (status > 0 || status < -RPMI_ERRNO_MAX)
-        return rpmi_fail(RPM_E_PROTO, "a challenge with status %d, expected is %d to 0", status,
-                         -RPMI_ERRNO_MAX);
-    return status == 0 ? 0 : rpmi_fail(status, "the server refused: %s", rpm_strerror(status));
+    wrong = rpmi_layout_get(&rpmi_challenge_layout, bytes, &found);
+    if (wrong != NULL)
+        return rpmi_fail(RPM_E_PROTO, "a challenge with %s", wrong);
+    if (found.status > 0 || found.status < -RPMI_ERRNO_MAX)
+        return rpmi_fail(RPM_E_PROTO, "a challenge with status %d, expected is %d to 0",
+                         found.status, -RPMI_ERRNO_MAX);
+    return found.status == 0
+               ? 0
+               : rpmi_fail(found.status, "the server refused: %s", rpm_strerror(found.status));
 }
 
 static int auth_mac(const struct rpmi_transcript *transcript, const char *secret,
@@ -142,8 +165,7 @@ int rpmi_auth_make(struct rpmi_transcript *transcript, const char *secret,
     unsigned char *to = transcript->auth;
 
     rpmi_layout_put(&rpmi_auth_layout, to, auth);
-    rpmi_store64(to, AUTH_MAGIC);
-    rpmi_store32(to + AT_VERSION, RPMI_HANDSHAKE_VERSION);
+    prefix_put(to, AUTH_MAGIC);
     return auth_mac(transcript, secret, to + AUTH_AT_MAC);
 }
 

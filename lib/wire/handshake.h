@@ -50,6 +50,7 @@ struct rpmi_transcript {
 };
 
 extern const struct rpmi_layout rpmi_net_hello_layout;
+extern const struct rpmi_layout rpmi_challenge_layout;
 extern const struct rpmi_layout rpmi_auth_layout;
 
 /* Begin a handshake: fill @transcript->hello. RPM_E_IO. */

@@ -22,11 +22,11 @@ namespace
 {
 
 const rpmi_layout *const ALL[] = {
-    &rpmi_super_layout,    &rpmi_dirent_layout,     &rpmi_head_layout,    &rpmi_hello_layout,
-    &rpmi_accept_layout,   &rpmi_auth_layout,       &rpmi_call_layout,    &rpmi_reply_layout,
-    &rpmi_grant_layout,    &rpmi_net_hello_layout,  &rpmi_request_layout, &rpmi_answer_layout,
-    &rpmi_msg_head_layout, &rpmi_accept_msg_layout, &rpmi_rpc_layout,     &rpmi_done_layout,
-    &rpmi_fenced_layout,   &rpmi_result_layout,
+    &rpmi_super_layout,  &rpmi_dirent_layout,    &rpmi_head_layout,       &rpmi_hello_layout,
+    &rpmi_accept_layout, &rpmi_auth_layout,      &rpmi_call_layout,       &rpmi_reply_layout,
+    &rpmi_grant_layout,  &rpmi_net_hello_layout, &rpmi_challenge_layout,  &rpmi_request_layout,
+    &rpmi_answer_layout, &rpmi_msg_head_layout,  &rpmi_accept_msg_layout, &rpmi_rpc_layout,
+    &rpmi_done_layout,   &rpmi_fenced_layout,    &rpmi_result_layout,
 };
 
 const size_t MEMORY = 1024; // more than any of the structs
