@@ -15,18 +15,53 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "wire/field.h"
+#include "wire/layout.h"
 
 #include <string.h>
 
-#define AT_FLAGS 1
-#define AT_LEN 2
-#define AT_KEY 4
-#define AT_OFFSET 8
-#define AT_REST 16
-#define AT_OPERAND 24
-
 #define HEAD_BYTES 16u
 #define WORD_BYTES 8u
+
+static const struct rpmi_field STEP_FIELDS[] = {
+    RPMI_NUMBER(0, struct rpmi_step, kind),   RPMI_NUMBER(1, struct rpmi_step, flags),
+    RPMI_NUMBER(2, struct rpmi_step, len),    RPMI_NUMBER(4, struct rpmi_step, key),
+    RPMI_NUMBER(8, struct rpmi_step, offset),
+};
+
+#define HEAD RPMI_OWN(0, HEAD_BYTES, "head")
+
+static const struct rpmi_field MUST_READ_FIELDS[] = {
+    HEAD,
+    RPMI_NUMBER(16, struct rpmi_step, expect),
+};
+
+static const struct rpmi_field CAS_FIELDS[] = {
+    HEAD,
+    RPMI_NUMBER(16, struct rpmi_step, expect),
+    RPMI_NUMBER(24, struct rpmi_step, operand),
+};
+
+static const struct rpmi_field FAA_FIELDS[] = {
+    HEAD,
+    RPMI_NUMBER(16, struct rpmi_step, operand),
+};
+
+struct answer {
+    uint32_t done;
+};
+
+static const struct rpmi_field ANSWER_FIELDS[] = {
+    RPMI_NUMBER(0, struct answer, done),
+};
+
+const struct rpmi_layout rpmi_step_layout = RPMI_LAYOUT("head of a step", STEP_FIELDS, HEAD_BYTES);
+const struct rpmi_layout rpmi_must_read_layout =
+    RPMI_LAYOUT("READ with MUST", MUST_READ_FIELDS, HEAD_BYTES + WORD_BYTES);
+const struct rpmi_layout rpmi_cas_layout =
+    RPMI_LAYOUT("CAS", CAS_FIELDS, HEAD_BYTES + 2 * WORD_BYTES);
+const struct rpmi_layout rpmi_faa_layout = RPMI_LAYOUT("FAA", FAA_FIELDS, HEAD_BYTES + WORD_BYTES);
+const struct rpmi_layout rpmi_steps_answer_layout =
+    RPMI_LAYOUT("front of an answer to a list", ANSWER_FIELDS, RPMI_STEPS_ANSWER_HEAD);
 
 static uint32_t whole_words(uint32_t bytes)
 {
@@ -55,26 +90,21 @@ uint32_t rpmi_step_result_bytes(const struct rpmi_step *step)
 
 uint32_t rpmi_step_put(void *to, const struct rpmi_step *step)
 {
-    unsigned char *at = to;
+    unsigned char *rest = (unsigned char *)to + HEAD_BYTES;
     uint32_t bytes = rpmi_step_bytes(step);
 
     RPM_ASSERT(step->len > 0);
-    at[0] = step->kind;
-    at[AT_FLAGS] = step->flags;
-    at[AT_LEN] = (unsigned char)step->len;
-    at[AT_LEN + 1] = (unsigned char)(step->len >> 8);
-    rpmi_store32(at + AT_KEY, step->key);
-    rpmi_store64(at + AT_OFFSET, step->offset);
     if (step->kind == RPMI_STEP_WRITE) {
-        memset(at + bytes - WORD_BYTES, 0, WORD_BYTES);
-        memcpy(at + AT_REST, step->data, step->len);
+        memset(rest + bytes - HEAD_BYTES - WORD_BYTES, 0, WORD_BYTES);
+        memcpy(rest, step->data, step->len);
     } else if (step->kind == RPMI_STEP_FAA) {
-        rpmi_store64(at + AT_REST, step->operand);
+        rpmi_layout_put_inline(&rpmi_faa_layout, to, step);
+    } else if (step->kind == RPMI_STEP_CAS) {
+        rpmi_layout_put_inline(&rpmi_cas_layout, to, step);
     } else if (bytes > HEAD_BYTES) {
-        rpmi_store64(at + AT_REST, step->expect);
-        if (step->kind == RPMI_STEP_CAS)
-            rpmi_store64(at + AT_OPERAND, step->operand);
+        rpmi_layout_put_inline(&rpmi_must_read_layout, to, step);
     }
+    rpmi_layout_put_inline(&rpmi_step_layout, to, step);
     return bytes;
 }
 
@@ -121,28 +151,23 @@ int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step)
         return 0;
     if (RPMI_UNLIKELY(left < HEAD_BYTES))
         return invalid_list("it ends within a step");
-    *step = (struct rpmi_step){
-        .kind = from[0],
-        .flags = from[AT_FLAGS],
-        .len = (uint16_t)(from[AT_LEN] | from[AT_LEN + 1] << 8),
-        .key = rpmi_load32(from + AT_KEY),
-        .offset = rpmi_load64(from + AT_OFFSET),
-    };
+    *step = (struct rpmi_step){ 0 };
+    (void)rpmi_layout_get_inline(&rpmi_step_layout, from, step); /* has no reserved bytes */
     if (RPMI_UNLIKELY(step->len == 0 || !is_well_formed(step)))
         return invalid_list("a step's kind, flags or length");
     bytes = rpmi_step_bytes(step);
     if (RPMI_UNLIKELY(bytes > left))
         return invalid_list("it ends within a step");
     if (step->kind == RPMI_STEP_WRITE) {
-        step->data = from + AT_REST;
-        if (!rpmi_all_zero(from + AT_REST + step->len, bytes - AT_REST - step->len))
+        step->data = from + HEAD_BYTES;
+        if (!rpmi_all_zero(from + HEAD_BYTES + step->len, bytes - HEAD_BYTES - step->len))
             return invalid_list("the bytes that fill up a WRITE are not zero");
     } else if (step->kind == RPMI_STEP_FAA) {
-        step->operand = rpmi_load64(from + AT_REST);
+        (void)rpmi_layout_get_inline(&rpmi_faa_layout, from, step);
+    } else if (step->kind == RPMI_STEP_CAS) {
+        (void)rpmi_layout_get_inline(&rpmi_cas_layout, from, step);
     } else if (bytes > HEAD_BYTES) {
-        step->expect = rpmi_load64(from + AT_REST);
-        if (step->kind == RPMI_STEP_CAS)
-            step->operand = rpmi_load64(from + AT_OPERAND);
+        (void)rpmi_layout_get_inline(&rpmi_must_read_layout, from, step);
     }
     steps->at += bytes;
     steps->taken++;
@@ -180,20 +205,22 @@ int rpmi_steps_check(const void *list, uint64_t bytes, uint64_t answer_bytes)
 
 void rpmi_steps_answer_put(void *answer, uint32_t done)
 {
+    const struct answer front = { .done = done };
+
     RPM_ASSERT(done <= RPMI_STEPS_MAX);
-    rpmi_store32(answer, done);
-    rpmi_store32((unsigned char *)answer + sizeof(done), 0);
+    rpmi_layout_put_inline(&rpmi_steps_answer_layout, answer, &front);
 }
 
 int rpmi_steps_answer_get(const void *answer, uint32_t n, uint32_t *done)
 {
-    uint32_t found = rpmi_load32(answer);
+    struct answer front;
+    const char *wrong = rpmi_layout_get_inline(&rpmi_steps_answer_layout, answer, &front);
 
-    if (found > n || rpmi_load32((const unsigned char *)answer + sizeof(found)) != 0)
+    if (wrong != NULL || front.done > n)
         return rpmi_fail(RPM_E_PROTO,
                          "invalid answer to a list of steps: %u of its %u steps are carried out",
-                         found, n);
-    *done = found;
+                         front.done, n);
+    *done = front.done;
     return 0;
 }
 

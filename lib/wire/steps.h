@@ -33,6 +33,16 @@ enum rpmi_step_flag {
     RPMI_STEP_CACHED = 32  /* WRITE: as RPMI_OP_CACHED says */
 };
 
+struct rpmi_layout; /* wire/layout.h */
+
+/* The tables of a step: its head, and the words that follow the head of a READ with MUST, a CAS and
+ * a FAA. The bytes that follow that of a WRITE have no table, because their number varies. */
+extern const struct rpmi_layout rpmi_step_layout;
+extern const struct rpmi_layout rpmi_must_read_layout;
+extern const struct rpmi_layout rpmi_cas_layout;
+extern const struct rpmi_layout rpmi_faa_layout;
+extern const struct rpmi_layout rpmi_steps_answer_layout;
+
 struct rpmi_step {
     uint8_t kind;  /* enum rpmi_step_kind */
     uint8_t flags; /* enum rpmi_step_flag */

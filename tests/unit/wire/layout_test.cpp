@@ -8,6 +8,7 @@ extern "C" {
 #include "wire/hello.h"
 #include "wire/layout.h"
 #include "wire/message.h"
+#include "wire/steps.h"
 #include "wire/stream.h"
 #include "wire/super.h"
 }
@@ -22,11 +23,14 @@ namespace
 {
 
 const rpmi_layout *const ALL[] = {
-    &rpmi_super_layout,  &rpmi_dirent_layout,    &rpmi_head_layout,       &rpmi_hello_layout,
-    &rpmi_accept_layout, &rpmi_auth_layout,      &rpmi_call_layout,       &rpmi_reply_layout,
-    &rpmi_grant_layout,  &rpmi_net_hello_layout, &rpmi_challenge_layout,  &rpmi_request_layout,
-    &rpmi_answer_layout, &rpmi_msg_head_layout,  &rpmi_accept_msg_layout, &rpmi_rpc_layout,
-    &rpmi_done_layout,   &rpmi_fenced_layout,    &rpmi_result_layout,
+    &rpmi_super_layout,     &rpmi_dirent_layout,    &rpmi_head_layout,
+    &rpmi_hello_layout,     &rpmi_accept_layout,    &rpmi_auth_layout,
+    &rpmi_call_layout,      &rpmi_reply_layout,     &rpmi_grant_layout,
+    &rpmi_net_hello_layout, &rpmi_challenge_layout, &rpmi_request_layout,
+    &rpmi_answer_layout,    &rpmi_msg_head_layout,  &rpmi_accept_msg_layout,
+    &rpmi_rpc_layout,       &rpmi_done_layout,      &rpmi_fenced_layout,
+    &rpmi_result_layout,    &rpmi_step_layout,      &rpmi_must_read_layout,
+    &rpmi_cas_layout,       &rpmi_faa_layout,       &rpmi_steps_answer_layout,
 };
 
 const size_t MEMORY = 1024; // more than any of the structs
