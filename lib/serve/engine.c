@@ -46,12 +46,14 @@ static void engine_lock(struct rpm_server *server)
         rpmi_clock_sleep_ns(LOCK_NAP_NS);
     err = pthread_mutex_lock(&server->lock);
     RPM_ASSERT(err == 0);
+    __atomic_store_n(&server->lock_holder, (uintptr_t)pthread_self(), __ATOMIC_RELAXED);
 }
 
 void rpmi_serve_pass(struct rpm_server *server)
 {
     struct rpmi_batch batch;
 
+    RPM_ASSERT(rpmi_serve_is_engine(server)); /* two passes would carry out one request twice */
     rpmi_batch_begin(&batch);
     engine_lock(server);
     for (uint32_t i = 0; i < server->listeners_n; i++)
@@ -102,6 +104,7 @@ static int sleep_till_notified(struct rpm_server *server)
     int n = 0;
 
     RPM_ASSERT(server->engine_runs == 1);
+    RPM_ASSERT(!rpmi_serve_has_lock(server)); /* claims would wait until the engine wakes up */
     if (!rpmi_listeners_arm(server) && !rpmi_listeners_ready(server) && !stopping(server))
         n = epoll_wait(server->engine_epoll_fd, events, EVENTS_MAX, -1);
     rpmi_listeners_disarm(server);
@@ -120,6 +123,8 @@ static void set_running(struct rpm_server *server, bool runs)
     rpmi_serve_lock(server);
     RPM_ASSERT(server->engine_runs == (runs ? 0 : 1));
     server->engine_runs = runs ? 1 : 0;
+    __atomic_store_n(&server->engine_thread, runs ? (uintptr_t)pthread_self() : 0,
+                     __ATOMIC_RELAXED);
     rpmi_serve_unlock(server);
 }
 

@@ -15,10 +15,12 @@
 
 #include <string.h>
 
-static unsigned char *address_of(struct rpm_server *server, const struct rpmi_span *span)
+static unsigned char *address_of(struct rpm_server *server, const struct rpmi_span *span,
+                                 uint64_t len)
 {
-    RPM_ASSERT_SLOW(span->offset <= (span->area == RPMI_AREA_POOL ? server->pool.mem.bytes
-                                                                  : server->dram.mem.bytes));
+    RPM_ASSERT_SLOW(rpmi_in_bounds(span->offset, len,
+                                   span->area == RPMI_AREA_POOL ? server->pool.mem.bytes
+                                                                : server->dram.mem.bytes));
     return (span->area == RPMI_AREA_POOL ? server->pool.base : server->dram.base) + span->offset;
 }
 
@@ -117,7 +119,7 @@ static int do_write(struct rpm_server *server, uint32_t client, const struct rpm
     span.offset += part->from;
     past_cache =
         durable && span.area == RPMI_AREA_POOL && server->pool.facts.domain == RPM_DOMAIN_ADR;
-    put_part(op, part, address_of(server, &span),
+    put_part(op, part, address_of(server, &span, part->len),
              past_cache ? write_past_cache(op) : rpmi_plain_write);
     if (past_cache)
         batch->unfenced = true;
@@ -130,7 +132,7 @@ static int do_write(struct rpm_server *server, uint32_t client, const struct rpm
 void rpmi_request_load(struct rpm_server *server, const struct rpmi_span *span, void *into,
                        uint64_t len)
 {
-    const unsigned char *from = address_of(server, span);
+    const unsigned char *from = address_of(server, span, len);
     uint64_t word;
 
     if (len == sizeof(word) && rpmi_is_aligned((uintptr_t)from, sizeof(word))) {
@@ -174,7 +176,7 @@ static int do_persist(struct rpm_server *server, uint32_t client, const struct r
 uint64_t rpmi_request_change(struct rpm_server *server, const struct rpmi_span *span,
                              const struct rpmi_op *op)
 {
-    uint64_t *word = (uint64_t *)(void *)address_of(server, span);
+    uint64_t *word = (uint64_t *)(void *)address_of(server, span, sizeof(uint64_t));
     uint64_t found = op->expect;
 
     RPM_ASSERT(span->area == RPMI_AREA_DRAM && rpmi_is_aligned(span->offset, sizeof(*word)));
@@ -204,6 +206,7 @@ static int do_atomic(struct rpm_server *server, uint32_t client, const struct rp
 int rpmi_request_access(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
                         const struct rpmi_part *part, struct rpmi_batch *batch)
 {
+    RPM_ASSERT_SLOW(rpmi_serve_has_lock(server)); /* no claim between the check and the store */
     switch (op->kind) {
     case RPMI_OP_WRITE:
     case RPMI_OP_COPY:
@@ -229,7 +232,8 @@ void rpmi_batch_fence(struct rpmi_batch *batch)
 
 void rpmi_batch_sync(struct rpm_server *server, struct rpmi_batch *batch)
 {
-    RPM_ASSERT(!batch->unfenced); /* msync of stores that are visible */
+    RPM_ASSERT(!batch->unfenced);             /* msync of stores that are visible */
+    RPM_ASSERT(!rpmi_serve_has_lock(server)); /* a claim would wait for the disk */
     for (uint32_t i = 0; i < batch->dirty_n; i++) {
         uint64_t end = batch->dirty[i].end < server->pool.mem.bytes ? batch->dirty[i].end
                                                                     : server->pool.mem.bytes;

@@ -60,6 +60,10 @@ struct rpm_server {
     pthread_mutex_t lock; /* over service */
     uint32_t wanted;      /* threads that wait for the lock in rpmi_serve_lock(): before the engine
                              takes it, it waits until there are none */
+    /* Threads, as pthread_self() names them; 0: none. Atomic. */
+    uintptr_t lock_holder;    /* the one that holds the lock */
+    uintptr_t engine_thread;  /* the one in rpm_server_engine() */
+    uintptr_t control_thread; /* the one in rpm_server_run() */
     int guard_fd; /* the pool file opened again: to test whether a guard slot's lock is held */
     int stop_fd;
     int engine_notify_fd; /* the control thread wakes the engine, which then frees closed rings */
@@ -102,6 +106,37 @@ static inline void rpmi_count_own(uint64_t *counter, uint64_t add)
 /* Take the lock over the service; the engine waits for the caller, which is the control thread. */
 void rpmi_serve_lock(struct rpm_server *server);
 void rpmi_serve_unlock(struct rpm_server *server);
+
+static inline bool rpmi_is_this_thread(const uintptr_t *thread)
+{
+    return __atomic_load_n(thread, __ATOMIC_RELAXED) == (uintptr_t)pthread_self();
+}
+
+/* For assertions: does this thread hold the lock? May it do the work of a loop? While the loop
+ * runs, only its own thread may. */
+static inline bool rpmi_serve_has_lock(const struct rpm_server *server)
+{
+    return rpmi_is_this_thread(&server->lock_holder);
+}
+
+static inline bool rpmi_serve_is_engine(const struct rpm_server *server)
+{
+    return __atomic_load_n(&server->engine_thread, __ATOMIC_RELAXED) == 0 ||
+           rpmi_is_this_thread(&server->engine_thread);
+}
+
+static inline bool rpmi_serve_is_control(const struct rpm_server *server)
+{
+    return __atomic_load_n(&server->control_thread, __ATOMIC_RELAXED) == 0 ||
+           rpmi_is_this_thread(&server->control_thread);
+}
+
+/* Neither loop runs, so this thread may free what they use. */
+static inline bool rpmi_serve_is_idle(const struct rpm_server *server)
+{
+    return __atomic_load_n(&server->engine_thread, __ATOMIC_RELAXED) == 0 &&
+           __atomic_load_n(&server->control_thread, __ATOMIC_RELAXED) == 0;
+}
 
 /* listeners.c: listen at every address of a list separated by blanks. After an error
  * rpmi_listeners_close() closes what was opened before it. The others call an operation of struct

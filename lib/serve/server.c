@@ -115,6 +115,7 @@ static int open_service(struct rpm_server *server, const struct rpm_server_opts 
 
     if (err != RPM_E_NOENT || !may_format)
         return err;
+    RPM_ASSERT(server->service == NULL); /* formatting under a service would erase its objects */
     err = rpmi_pool_format(&server->pool.mem, rpmi_rng_entropy());
     return err != 0 ? err : rpmi_service_open(&wanted, &server->service);
 }
@@ -276,16 +277,21 @@ void rpmi_serve_lock(struct rpm_server *server)
 {
     int err;
 
+    RPM_ASSERT(!rpmi_serve_has_lock(server)); /* else it would wait for itself for ever */
     __atomic_fetch_add(&server->wanted, 1, __ATOMIC_ACQUIRE);
     err = pthread_mutex_lock(&server->lock);
     RPM_ASSERT(err == 0);
+    __atomic_store_n(&server->lock_holder, (uintptr_t)pthread_self(), __ATOMIC_RELAXED);
     __atomic_fetch_sub(&server->wanted, 1, __ATOMIC_RELEASE);
 }
 
 void rpmi_serve_unlock(struct rpm_server *server)
 {
-    int err = pthread_mutex_unlock(&server->lock);
+    int err;
 
+    RPM_ASSERT(rpmi_serve_has_lock(server)); /* never release the lock of another thread */
+    __atomic_store_n(&server->lock_holder, 0, __ATOMIC_RELAXED);
+    err = pthread_mutex_unlock(&server->lock);
     RPM_ASSERT(err == 0);
 }
 
@@ -302,6 +308,7 @@ void rpm_server_close(struct rpm_server **server)
 
     if (old == NULL)
         return;
+    RPM_ASSERT(rpmi_serve_is_idle(old)); /* a loop that runs still uses everything freed here */
     rpmi_listeners_close(old);
     if (old->service != NULL && rpmi_mem_persist(&old->pool.mem, 0, old->pool.mem.bytes) != 0)
         rpmi_diag(RPM_DIAG_ERROR, "the pool could not be made durable at the end: %s",

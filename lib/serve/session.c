@@ -47,6 +47,7 @@ int rpmi_session_enter(struct rpmi_listener *listener, struct rpmi_session *sess
     struct rpm_server *server = listener->server;
     int err;
 
+    RPM_ASSERT(rpmi_serve_is_control(server));
     RPM_ASSERT(session->client == 0);
     err = attach(listener, session, auth);
     if (err != 0) {
@@ -98,6 +99,7 @@ void rpmi_session_leave(struct rpmi_listener *listener, struct rpmi_session *ses
     struct rpm_server *server = listener->server;
     uint32_t freed;
 
+    RPM_ASSERT(rpmi_serve_is_control(server)); /* its calls end before its claims and locks do */
     if (session->client == 0)
         return;
     rpmi_serve_lock(server);

@@ -87,6 +87,9 @@ static int carry_out_step(void *context, const struct rpmi_step *step, void *res
     struct rpmi_op op;
     uint64_t found;
 
+    /* The client cannot change the step between its check and this. */
+    RPM_ASSERT_SLOW(step->kind != RPMI_STEP_WRITE ||
+                    (uintptr_t)step->data - (uintptr_t)walk->server->list < RPMI_STEPS_BYTES);
     /* A step sees no older state than the step before it saw. */
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     if (step->kind == RPMI_STEP_WRITE)
@@ -109,6 +112,7 @@ int rpmi_request_steps(struct rpm_server *server, uint32_t client, const struct 
     struct rpmi_stepper stepper = { &walk, server->steps, check_access, carry_out_step };
 
     RPM_ASSERT(client != 0);
+    RPM_ASSERT(rpmi_serve_has_lock(server)); /* one copy of a list for all clients */
     walk.server = server;
     walk.client = client;
     walk.durable = (op->flags & RPMI_OP_DURABLE) != 0;

@@ -30,6 +30,7 @@ struct Bench {
         rpmi_call call = {};
         rpmi_reply reply = {};
 
+        rpmi_serve_lock(server);
         REQUIRE(rpmi_service_attach(server->service, &client) == 0);
         call.kind = RPMI_CALL_OPEN;
         call.flags = RPMI_CALL_CREATE;
@@ -37,6 +38,7 @@ struct Bench {
         call.bytes = kPages * RPMI_PAGE_BYTES;
         strcpy(call.name, "region");
         rpmi_service_call(server->service, client, &call, &reply);
+        rpmi_serve_unlock(server);
         REQUIRE(reply.status == 0);
         key = reply.key;
         start = reply.offset;
@@ -75,7 +77,9 @@ struct Bench {
         op.offset = offset;
         op.len = op.body_bytes = bytes.size();
         op.body = bytes.data();
+        rpmi_serve_lock(server);
         REQUIRE(rpmi_request_do(server, client, &op, &whole, &batch) == 0);
+        rpmi_serve_unlock(server);
     }
     // Will the batch make these bytes durable?
     bool covers(uint64_t offset, uint64_t len) const

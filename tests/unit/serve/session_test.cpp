@@ -20,6 +20,15 @@ struct Listener : rpmi_listener {
     }
 };
 
+// The test does what the control thread does otherwise.
+support::ServerOpts without_threads()
+{
+    support::ServerOpts opts;
+
+    opts.threads = support::ServerOpts::kNone;
+    return opts;
+}
+
 rpmi_auth wish(const char *pool)
 {
     rpmi_auth auth = {};
@@ -51,7 +60,7 @@ rpmi_reply ask(Listener &listener, rpmi_session &session, uint32_t kind, uint32_
 
 TEST_CASE("session: a client names the pool of the listener, or none", "[serve]")
 {
-    support::Server server;
+    support::Server server(without_threads());
     Listener listener(server);
     rpmi_accept accepted;
 
@@ -78,7 +87,7 @@ TEST_CASE("session: a client names the pool of the listener, or none", "[serve]"
 
 TEST_CASE("session: one client more than the server takes is refused with a reason", "[serve]")
 {
-    support::ServerOpts opts;
+    support::ServerOpts opts = without_threads();
     opts.clients_max = 1;
     support::Server server(opts);
     Listener listener(server);
@@ -97,7 +106,7 @@ TEST_CASE("session: one client more than the server takes is refused with a reas
 
 TEST_CASE("session: a client that leaves with live keys counts as dead", "[serve]")
 {
-    support::Server server;
+    support::Server server(without_threads());
     Listener listener(server);
     rpmi_auth auth = wish("");
     rpmi_accept accepted;
@@ -118,7 +127,7 @@ TEST_CASE("session: a client that leaves with live keys counts as dead", "[serve
 
 TEST_CASE("session: bytes that are not a call end the session", "[serve]")
 {
-    support::Server server;
+    support::Server server(without_threads());
     Listener listener(server);
     rpmi_auth auth = wish("");
     rpmi_accept accepted;

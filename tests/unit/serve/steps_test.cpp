@@ -45,7 +45,9 @@ struct Bench {
         call.object = object;
         call.bytes = 8192;
         strcpy(call.name, name);
+        rpmi_serve_lock(server);
         rpmi_service_call(server->service, who, &call, &reply);
+        rpmi_serve_unlock(server);
         REQUIRE(reply.status == 0);
         *at = reply.offset;
         return reply.key;
@@ -79,7 +81,10 @@ struct Bench {
         op.body_bytes = list.size();
         op.into = answer.data();
         op.len = answer.size();
-        return rpmi_request_do(server, client, &op, &part, &batch);
+        rpmi_serve_lock(server);
+        int err = rpmi_request_do(server, client, &op, &part, &batch);
+        rpmi_serve_unlock(server);
+        return err;
     }
     void renew()
     {
