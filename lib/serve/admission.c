@@ -121,6 +121,7 @@ bool rpmi_admission_victim(const struct rpmi_admission *admission, const struct 
             first = entry;
     }
     RPM_ASSERT(first == NULL || first->same_host >= 1); /* it counts itself */
+    RPM_ASSERT(first != NULL || admission->high == 0);  /* the last entry below high is taken */
     if (first != NULL)
         *at = (uint32_t)(first - admission->entry);
     return first != NULL;

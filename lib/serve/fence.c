@@ -63,6 +63,7 @@ static bool slot_is_quiet(const struct wait *wait, uint32_t slot)
 {
     uint64_t *busy = &wait->guard->busy[slot];
 
+    RPM_ASSERT(rpmi_serve_has_lock(wait->server)); /* no newer claim owns the slot by now */
     if (wait->ordered && __atomic_load_n(busy, __ATOMIC_ACQUIRE) == 0)
         return true;
     if (!holder_is_dead(wait, slot))
@@ -157,6 +158,7 @@ int rpmi_serve_quiesce(void *context, uint64_t header_offset)
     uint64_t epoch = le64toh(__atomic_load_n(&wait.guard->claim, __ATOMIC_RELAXED));
     int err;
 
+    RPM_ASSERT(rpmi_serve_has_lock(server) && rpmi_serve_is_control(server));
     RPM_ASSERT(header_offset != 0 && rpmi_is_aligned(header_offset, RPMI_PAGE_BYTES));
     RPM_ASSERT(rpmi_in_bounds(header_offset, RPMI_LOG_HEADER_BYTES, server->pool.mem.bytes));
     err = rpmi_listeners_quiesce(server, header_offset);
@@ -192,6 +194,9 @@ int rpmi_serve_vacate(void *context, uint64_t offset, uint64_t bytes)
     struct rpm_server *server = context;
     uint64_t deadline = rpmi_clock_ns() + VACATE_NS;
 
+    /* A lock is looked for on the object's own bytes, and no client opens it before this ends. */
+    RPM_ASSERT(rpmi_in_bounds(offset, bytes, server->pool.mem.bytes));
+    RPM_ASSERT(rpmi_serve_has_lock(server));
     while (is_leased(server, offset, bytes)) {
         if (rpmi_clock_ns() >= deadline)
             return RPM_E_OWNED;

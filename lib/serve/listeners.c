@@ -45,6 +45,8 @@ static void add(struct rpm_server *server, struct rpmi_listener *listener)
 {
     uint32_t at = listener->ops == &rpmi_shm_listener ? 0 : server->listeners_n;
 
+    RPM_ASSERT(server->listeners_n < RPMI_LISTENERS_MAX);
+    RPM_ASSERT(rpmi_serve_is_idle(server)); /* the loops walk the list without a lock */
     memmove(&server->listeners[at + 1], &server->listeners[at],
             (server->listeners_n - at) * sizeof(server->listeners[0]));
     server->listeners[at] = listener;
@@ -94,6 +96,7 @@ int rpmi_listeners_open(struct rpm_server *server, const char *list)
     const char *at = list + strspn(list, BLANKS);
     int err = 0;
 
+    RPM_ASSERT(server->service == NULL); /* a pool is formatted only once every name is taken */
     if (*at == '\0')
         return rpmi_fail(RPM_E_INVAL, "a server needs an address to listen at");
     while (*at != '\0' && err == 0) {
@@ -138,6 +141,7 @@ int rpmi_listeners_turn(struct rpm_server *server)
 {
     int wait_ms = -1;
 
+    RPM_ASSERT(rpmi_serve_is_control(server));
     for (uint32_t i = 0; i < server->listeners_n; i++) {
         int wanted = server->listeners[i]->ops->turn(server->listeners[i]);
 
@@ -158,6 +162,7 @@ int rpmi_listeners_quiesce(struct rpm_server *server, uint64_t header_offset)
 {
     int err = 0;
 
+    RPM_ASSERT(rpmi_serve_has_lock(server)); /* else a new key could be granted meanwhile */
     for (uint32_t i = 0; i < server->listeners_n && err == 0; i++)
         if (server->listeners[i]->ops->quiesce != NULL)
             err = server->listeners[i]->ops->quiesce(server->listeners[i], header_offset);
@@ -166,6 +171,8 @@ int rpmi_listeners_quiesce(struct rpm_server *server, uint64_t header_offset)
 
 bool rpmi_listeners_kill_writer(struct rpm_server *server, uint64_t header_offset, uint32_t slot)
 {
+    RPM_ASSERT((server->flags & RPM_SERVER_FENCE_KILL) != 0); /* no process is killed unasked */
+    RPM_ASSERT(rpmi_serve_has_lock(server)); /* the slot is still that of the fenced writer */
     for (uint32_t i = 0; i < server->listeners_n; i++) {
         struct rpmi_listener *listener = server->listeners[i];
 
@@ -206,6 +213,7 @@ bool rpmi_listeners_arm(const struct rpm_server *server)
 {
     bool waiting = false;
 
+    RPM_ASSERT(rpmi_serve_is_engine(server)); /* arm() consumes the events that wake the engine */
     for (uint32_t i = 0; i < server->listeners_n; i++)
         if (server->listeners[i]->ops->arm != NULL &&
             server->listeners[i]->ops->arm(server->listeners[i]))

@@ -9,6 +9,7 @@
  */
 #include "serve/serve.h"
 
+#include "base/assert.h"
 #include "base/diag.h"
 #include "base/err.h"
 
@@ -33,6 +34,7 @@ static int try_lock(struct rpmi_sock_name *name, const char *lock)
 {
     struct stat st;
 
+    RPM_ASSERT(name->lock_fd < 0 && !name->taken); /* each server takes a name once */
     name->lock_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (name->lock_fd < 0)
         return rpmi_fail(errno == EACCES || errno == EROFS || errno == EPERM ? RPM_E_DENIED
@@ -61,6 +63,7 @@ static int take_name(struct rpmi_sock_name *name)
         return got < 0 ? got
                        : rpmi_fail(RPM_E_OWNED, "another server took %s; choose another name",
                                    name->path);
+    RPM_ASSERT(name->lock_fd >= 0); /* only its owner removes the socket of a dead server */
     name->taken = true;
     if (lstat(name->path, &st) != 0)
         return 0;
@@ -78,6 +81,7 @@ static int bind_socket(struct rpmi_sock_name *name, int type, uint32_t mode)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
 
+    RPM_ASSERT(name->taken && name->listen_fd < 0); /* no two servers answer at one name */
     name->listen_fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (name->listen_fd < 0)
         return rpmi_fail(RPM_E_IO, "cannot make a socket: %s", strerror(errno));
@@ -105,6 +109,9 @@ void rpmi_sock_name_drop(struct rpmi_sock_name *name)
     char lock[sizeof(name->path) + 8];
     struct stat st;
 
+    /* Else the socket that is removed, or the lock file, is another server's. */
+    RPM_ASSERT(name->listen_fd < 0 || name->taken);
+    RPM_ASSERT(!name->taken || name->lock_fd >= 0);
     if (name->listen_fd >= 0) {
         (void)close(name->listen_fd);
         if (lstat(name->path, &st) == 0 && unlink(name->path) != 0)
