@@ -137,6 +137,7 @@ void rpmi_shm_accept(struct rpmi_shm_listener *listener)
 {
     int sock = accept4(listener->name.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
+    RPM_ASSERT(listener->name.taken); /* the clients of this name are this server's */
     if (sock >= 0) {
         if (!begin_session(listener, sock))
             (void)close(sock);
@@ -161,12 +162,18 @@ static bool same_secret(const char *ours, const char *theirs)
     return differs == 0;
 }
 
+/* May this client map the whole pool, and so read and change the objects of all clients? */
+static bool may_map(const struct rpm_server *server, const struct rpmi_shm_session *session)
+{
+    return (server->flags & RPM_SERVER_NO_DIRECT) == 0 &&
+           (session->uid == geteuid() || session->uid == 0);
+}
+
 /* The mode to grant, or an error. */
 static int choose_mode(const struct rpm_server *server, const struct rpmi_shm_session *session,
                        const struct rpmi_hello *hello)
 {
-    bool may = (server->flags & RPM_SERVER_NO_DIRECT) == 0 &&
-               (session->uid == geteuid() || session->uid == 0);
+    bool may = may_map(server, session);
 
     if (hello->mode == RPMI_MODE_RING)
         return RPMI_MODE_RING;
@@ -242,6 +249,7 @@ static int grant(struct rpmi_shm_listener *listener, struct rpmi_shm_session *se
         accepted->staging_bytes = session->ring->ring.staging_bytes;
         accepted->facts.methods &= ~(1u << RPM_METHOD_STORE);
     } else {
+        RPM_ASSERT(may_map(server, session));
         fds[RPMI_FD_POOL] = server->pool.fd;
         fds[RPMI_FD_DRAM] = server->dram.fd;
         accepted->facts.methods = 1u << RPM_METHOD_STORE;
@@ -257,6 +265,7 @@ bool rpmi_shm_handshake(struct rpmi_shm_listener *listener, struct rpmi_shm_sess
     int fds[RPMI_FDS];
     int err = judge_hello(listener->base.server, bytes, len, &hello);
 
+    RPM_ASSERT(rpmi_serve_is_control(listener->base.server));
     RPM_ASSERT(session->base.client == 0);
     if (err == 0)
         err = grant(listener, session, &hello, &accepted, fds);

@@ -23,13 +23,16 @@ static void shm_close(struct rpmi_listener *base)
 {
     struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);
 
+    RPM_ASSERT(rpmi_serve_is_idle(base->server)); /* else only the engine unmaps rings */
     rpmi_sock_name_drop(&listener->name);
     for (uint32_t i = 0; i < listener->sessions; i++)
         if (listener->session[i].sock >= 0)
             rpmi_shm_drop(listener, &listener->session[i]);
-    for (uint32_t i = 0; i < listener->rings; i++)
+    for (uint32_t i = 0; i < listener->rings; i++) {
         if (listener->ring[i].state == RPMI_RING_CLOSED)
             rpmi_serve_ring_retire(&listener->ring[i]);
+        RPM_ASSERT(listener->ring[i].state == RPMI_RING_FREE); /* a live one had a session */
+    }
     rpmi_fd_close(&base->control_fd);
     rpmi_liveness_close(listener->liveness, listener->liveness_fd);
     rpmi_admission_close(&listener->admission);

@@ -37,6 +37,8 @@ static inline int op_of(const struct rpmi_serve_ring *ring, const struct rpmi_sl
     bool steps = slot->kind == RPMI_OP_STEPS;
     uint64_t staged = fetches ? slot->len : atomic ? sizeof(uint64_t) : slot->body_bytes;
 
+    /* The request is a copy, which the client cannot change after this check. */
+    RPM_ASSERT_SLOW((uintptr_t)slot - (uintptr_t)ring->ring.head >= ring->ring.bytes);
     if (RPMI_UNLIKELY(!rpmi_in_bounds(slot->body, staged, ring->ring.staging_bytes)))
         return RPM_E_RANGE;
     /* The answer to a list has its own range in staging memory. */
@@ -244,6 +246,8 @@ void rpmi_shm_take(struct rpmi_listener *base, struct rpmi_batch *batch)
     struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);
     uint32_t high = __atomic_load_n(&listener->rings_high, __ATOMIC_ACQUIRE);
 
+    /* Only the engine unmaps a ring; and no client is detached while its requests are taken. */
+    RPM_ASSERT(rpmi_serve_is_engine(base->server) && rpmi_serve_has_lock(base->server));
     for (uint32_t i = 0; i < high; i++) {
         struct rpmi_serve_ring *ring = &listener->ring[i];
         uint32_t state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);
@@ -264,6 +268,7 @@ void rpmi_shm_answer(struct rpmi_listener *base, const struct rpmi_batch *batch)
     uint64_t ops = 0;
 
     RPM_ASSERT(high <= listener->rings);
+    RPM_ASSERT(rpmi_serve_is_engine(base->server)); /* or a ring could be unmapped meanwhile */
     for (uint32_t i = 0; i < high; i++) {
         struct rpmi_serve_ring *ring = &listener->ring[i];
 

@@ -61,6 +61,7 @@ static struct rpmi_serve_ring *wait_for_ring(struct rpmi_shm_listener *listener)
     uint64_t deadline = rpmi_clock_ns() + RETIRE_NS;
     struct rpmi_serve_ring *ring = free_ring(listener);
 
+    RPM_ASSERT(!rpmi_serve_has_lock(listener->base.server)); /* the engine frees rings under it */
     while (ring == NULL && rpmi_clock_ns() < deadline) {
         rpmi_clock_sleep_ns(RETIRE_NAP_NS);
         ring = free_ring(listener);
@@ -114,6 +115,7 @@ int rpmi_serve_ring_open(struct rpmi_shm_listener *listener, const struct rpmi_h
     struct rpmi_serve_ring *fresh;
     int err;
 
+    RPM_ASSERT(rpmi_serve_is_control(listener->base.server)); /* no free ring is handed out twice */
     if (hello->depth == 0 || hello->depth > RPMI_DEPTH_MAX || hello->staging_bytes == 0 ||
         hello->staging_bytes > RPMI_STAGING_MAX)
         return rpmi_fail(RPM_E_PROTO,
@@ -151,6 +153,7 @@ void rpmi_serve_ring_close(struct rpmi_shm_listener *listener, struct rpmi_serve
     struct rpm_server *server = listener->base.server;
     uint64_t one = 1;
 
+    RPM_ASSERT(ring >= listener->ring && ring < listener->ring + listener->rings);
     RPM_ASSERT(__atomic_load_n(&ring->state, __ATOMIC_RELAXED) == RPMI_RING_LIVE);
     /* Needed although the server closes its descriptor: a client that keeps its own open keeps the
      * eventfd in the epoll set. */

@@ -84,6 +84,9 @@ static void serve_session(struct rpmi_shm_listener *listener, struct rpmi_shm_se
 
     if (session->sock < 0)
         return;
+    /* The ring of this session carries out requests as its client and no other. */
+    RPM_ASSERT(session->ring == NULL || session->base.client != 0);
+    RPM_ASSERT(session->ring == NULL || session->ring->client == session->base.client);
     got = take_message(session->sock, bytes, sizeof(bytes));
     if (got == 0)
         return;
@@ -134,6 +137,7 @@ int rpmi_shm_turn(struct rpmi_listener *base)
     struct epoll_event events[EVENTS_MAX];
     int n = epoll_wait(base->control_fd, events, EVENTS_MAX, 0);
 
+    RPM_ASSERT(rpmi_serve_is_control(base->server));
     if (listener->accept_again_ns != 0 && rpmi_clock_ns() >= listener->accept_again_ns)
         (void)rpmi_shm_watch(listener, true); /* descriptors may have come free since */
     for (int i = 0; i < n; i++) {
@@ -179,7 +183,8 @@ bool rpmi_shm_kill_writer(struct rpmi_listener *base, uint64_t header_offset, ui
         if (session->sock < 0 || session->pidfd < 0 || session->pid == getpid() ||
             !holds(session, header_offset, slot))
             continue;
-        RPM_ASSERT(session->ring == NULL); /* a ring's stores are the engine's, and judged */
+        RPM_ASSERT(session->ring == NULL);     /* a ring's stores are the engine's, and judged */
+        RPM_ASSERT(session->base.client != 0); /* only a client of this server is killed */
         rpmi_diag(RPM_DIAG_WARNING,
                   "killing process %d: it was fenced and did not leave its guarded section in time",
                   (int)session->pid);
