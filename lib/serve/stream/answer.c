@@ -103,6 +103,8 @@ static void flush(struct rpmi_stream_listener *listener, struct rpmi_stream_sess
 {
     bool moved = false;
 
+    /* The engine's session: the control thread neither closes its socket nor reuses it. */
+    RPM_ASSERT(rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_LIVE);
     RPM_ASSERT(session->out_from <= session->out_end);
     RPM_ASSERT(session->out_end <= RPMI_STREAM_OUT_BYTES);
     while (session->out_from != session->out_end) {
@@ -181,6 +183,7 @@ static void take_notices(struct rpmi_stream_listener *listener)
 
         if (rpmi_stream_session_state(session) != RPMI_STREAM_SESSION_LIVE)
             continue;
+        RPM_ASSERT(base->client != 0); /* a reply goes only to a client that proved the secret */
         set_tls_pending(listener, session, rpmi_pipe_pending(&session->pipe));
         if (__atomic_load_n(&base->call_state, __ATOMIC_ACQUIRE) != RPMI_SESSION_ANSWERED)
             continue;
@@ -238,6 +241,7 @@ void rpmi_stream_poll_sockets(struct rpmi_stream_listener *listener)
     struct epoll_event events[EVENTS_MAX];
     int n;
 
+    RPM_ASSERT_SLOW(rpmi_serve_is_engine(listener->base.server)); /* live sessions are its own */
     if (__atomic_load_n(&listener->notices, __ATOMIC_ACQUIRE) != listener->notices_seen)
         take_notices(listener);
     if (listener->turns++ % POLL_EVERY != 0 ||
@@ -258,6 +262,7 @@ void rpmi_stream_answer(struct rpmi_listener *base, const struct rpmi_batch *bat
     struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
     uint32_t high = __atomic_load_n(&listener->high, __ATOMIC_ACQUIRE);
 
+    RPM_ASSERT(rpmi_serve_is_engine(base->server) && high <= listener->sessions);
     for (uint32_t i = 0; i < high; i++) {
         struct rpmi_stream_session *session = &listener->session[i];
 

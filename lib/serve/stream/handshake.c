@@ -85,6 +85,7 @@ static int step_hello(struct rpmi_stream_session *session)
     int status = receive_message(session, session->transcript.hello, RPMI_NET_HELLO_BYTES);
     int err;
 
+    RPM_ASSERT(session->base.client == 0); /* it has proved nothing yet */
     if (status <= 0)
         return status;
     status = rpmi_net_hello_get(session->transcript.hello, RPMI_NET_HELLO_BYTES);
@@ -137,7 +138,9 @@ int rpmi_stream_handshake(struct rpmi_stream_listener *listener,
 {
     int done = 1;
 
+    RPM_ASSERT(rpmi_serve_is_control(listener->base.server));
     RPM_ASSERT(rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_HANDSHAKE);
+    RPM_ASSERT((session->pipe.tls != NULL) == (listener->tls_ctx != NULL)); /* none in the clear */
     while (done > 0)
         switch (session->step) {
         case RPMI_HANDSHAKE_TLS:

@@ -7,6 +7,7 @@
  */
 #include "serve/stream/stream.h"
 
+#include "base/assert.h"
 #include "base/diag.h"
 #include "base/err.h"
 
@@ -79,6 +80,8 @@ static int add_socket(struct rpmi_stream_listener *listener, const struct addrin
     int *fd = &listener->listen_fd[listener->listen_fds];
     int err;
 
+    RPM_ASSERT(listener->listen_fds < RPMI_STREAM_SOCKETS);
+    RPM_ASSERT(at->ai_addrlen <= sizeof(name));
     memcpy(&name, at->ai_addr, at->ai_addrlen);
     if (*chosen != 0)
         *port_of(&name) = *chosen;
@@ -129,6 +132,7 @@ static int listen_unix(struct rpmi_stream_listener *listener)
     memcpy(listener->local.path, listener->name.path, sizeof(listener->local.path));
     err = rpmi_sock_name_listen(&listener->local, SOCK_STREAM, listener->base.server->socket_mode);
     if (err == 0) {
+        RPM_ASSERT(listener->local.taken); /* no other server accepts at this name */
         listener->listen_fd[0] = listener->local.listen_fd;
         listener->listen_fds = 1;
     }
@@ -200,8 +204,10 @@ static void put_url(struct rpmi_stream_listener *listener)
 
 int rpmi_stream_listen(struct rpmi_stream_listener *listener)
 {
-    int err = listener->name.local ? listen_unix(listener) : listen_tcp(listener);
+    int err;
 
+    RPM_ASSERT(listener->listen_fds == 0); /* each listener takes its address once */
+    err = listener->name.local ? listen_unix(listener) : listen_tcp(listener);
     if (err == 0)
         put_url(listener);
     if (err == 0 && listener->open_to_all && listener->base.server->secret[0] == '\0')

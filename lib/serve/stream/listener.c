@@ -6,6 +6,7 @@
  */
 #include "serve/stream/stream.h"
 
+#include "base/assert.h"
 #include "base/diag.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -26,6 +27,7 @@ static void stream_close(struct rpmi_listener *base)
 {
     struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
 
+    RPM_ASSERT(rpmi_serve_is_idle(base->server)); /* else the engine owns the live sessions */
     rpmi_stream_unlisten(listener);
     if (listener->session != NULL)
         rpmi_stream_end_sessions(listener);
@@ -48,6 +50,7 @@ static int make_sessions(struct rpmi_stream_listener *listener)
     const size_t each = RPMI_STREAM_TAKE_BYTES + RPMI_STREAM_OUT_BYTES;
     void *base;
 
+    RPM_ASSERT(listener->sessions > listener->base.server->clients_max); /* one for a handshake */
     listener->session =
         rpmi_alloc(listener->sessions * sizeof(listener->session[0]), RPMI_LINE_BYTES);
     if (listener->session == NULL ||
@@ -64,6 +67,9 @@ static int make_sessions(struct rpmi_stream_listener *listener)
         listener->session[i].in = listener->buffers + i * each;
         listener->session[i].out = listener->session[i].in + RPMI_STREAM_TAKE_BYTES;
     }
+    /* No byte is in the buffers of two clients, or behind the mapping. */
+    RPM_ASSERT(listener->session[listener->sessions - 1].out + RPMI_STREAM_OUT_BYTES ==
+               listener->buffers + listener->sessions * each);
     return 0;
 }
 

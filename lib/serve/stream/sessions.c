@@ -41,6 +41,8 @@ static void free_session(struct rpmi_stream_listener *listener, struct rpmi_stre
 {
     rpmi_admission_leave(&listener->admission, index_of(listener, session));
     RPM_ASSERT(session->base.client == 0); /* detached: no claim, no key, no lock is left */
+    RPM_ASSERT(rpmi_stream_session_state(session) != RPMI_STREAM_SESSION_LIVE ||
+               rpmi_serve_is_idle(listener->base.server)); /* a live one is the engine's */
     rpmi_pipe_close(&session->pipe);
     __atomic_store_n(&session->state, RPMI_STREAM_SESSION_FREE, __ATOMIC_RELEASE);
 }
@@ -73,6 +75,7 @@ static struct rpmi_stream_session *find_session(struct rpmi_stream_listener *lis
     }
     if (!rpmi_admission_victim(&listener->admission, origin, &at))
         return NULL;
+    RPM_ASSERT(listener->session[at].base.client == 0); /* never one that authenticated */
     drop_handshake(listener, &listener->session[at]);
     return &listener->session[at];
 }
@@ -98,6 +101,7 @@ static bool begin_session(struct rpmi_stream_listener *listener, int fd)
     if (session == NULL)
         return false;
     RPM_ASSERT(rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_FREE);
+    RPM_ASSERT(session->pipe.fd < 0); /* the socket of the client before was closed */
     clear_session(session);
     session->pipe.fd = fd;
     rpmi_pipe_tune(&session->pipe, listener->name.timeout_ms);
@@ -128,6 +132,7 @@ static void watch_sockets(struct rpmi_stream_listener *listener, bool on)
 
 static void accept_clients(struct rpmi_stream_listener *listener, int listen_fd)
 {
+    RPM_ASSERT(!listener->name.local || listener->local.taken); /* the name is this server's */
     for (int i = 0; i < ACCEPTS_MAX; i++) {
         int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
@@ -161,6 +166,7 @@ static void hand_over(struct rpmi_stream_listener *listener, struct rpmi_stream_
     struct epoll_event event = { .events = EPOLLIN, .data.u64 = index_of(listener, session) };
 
     RPM_ASSERT(session->base.client != 0 && session->step == RPMI_HANDSHAKE_AUTH);
+    RPM_ASSERT(session->base.call_state == RPMI_SESSION_IDLE); /* the engine may take a call */
     rpmi_admission_leave(&listener->admission, index_of(listener, session));
     (void)epoll_ctl(listener->base.control_fd, EPOLL_CTL_DEL, session->pipe.fd, NULL);
     session->watched = EPOLLIN;
@@ -217,6 +223,7 @@ static void serve_notified(struct rpmi_stream_listener *listener)
             __atomic_load_n(&session->base.call_state, __ATOMIC_ACQUIRE) == RPMI_SESSION_ASKED)
             serve_call(listener, session);
         if (state == RPMI_STREAM_SESSION_DEAD) {
+            RPM_ASSERT(!session->todo && !session->taken); /* the engine carries out no more */
             rpmi_session_leave(&listener->base, &session->base);
             free_session(listener, session);
         }
@@ -246,6 +253,7 @@ static int expire(struct rpmi_stream_listener *listener)
     uint64_t now = rpmi_clock_ns();
     int wait_ms = listener->accept_again_ns != 0 ? RPMI_ACCEPT_PAUSE_MS : -1;
 
+    RPM_ASSERT(rpmi_serve_is_control(listener->base.server)); /* only it closes sockets */
     for (uint32_t i = 0; i < listener->high; i++) {
         struct rpmi_stream_session *session = &listener->session[i];
         uint64_t due = due_ns(listener, session);
@@ -259,6 +267,7 @@ static int expire(struct rpmi_stream_listener *listener)
         } else if (rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_HANDSHAKE) {
             drop_handshake(listener, session);
         } else {
+            RPM_ASSERT(session->base.client != 0);
             __atomic_store_n(&session->stalled_ns, 0, __ATOMIC_RELAXED);
             rpmi_diag(RPM_DIAG_NOTICE, "client %u is disconnected: it does not read its answers",
                       session->base.client);
@@ -274,9 +283,11 @@ int rpmi_stream_turn(struct rpmi_listener *base)
     struct epoll_event events[EVENTS_MAX];
     int n = epoll_wait(base->control_fd, events, EVENTS_MAX, 0);
 
+    RPM_ASSERT(rpmi_serve_is_control(base->server));
     for (int i = 0; i < n; i++) {
         uint64_t tag = events[i].data.u64;
 
+        RPM_ASSERT(tag <= TAG_NOTIFY || tag - TAG_LISTEN < listener->listen_fds);
         if (tag < listener->sessions)
             handshake(listener, &listener->session[tag]);
         else if (tag == TAG_NOTIFY)
@@ -307,6 +318,7 @@ int rpmi_stream_watch(struct rpmi_stream_listener *listener)
 
 void rpmi_stream_end_sessions(struct rpmi_stream_listener *listener)
 {
+    RPM_ASSERT(rpmi_serve_is_idle(listener->base.server)); /* no loop owns a session any more */
     for (uint32_t i = 0; i < listener->high; i++) {
         struct rpmi_stream_session *session = &listener->session[i];
 

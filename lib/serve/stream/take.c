@@ -60,6 +60,11 @@ static inline bool is_atomic(const struct rpmi_request *request)
     return request->kind == RPMI_OP_CAS || request->kind == RPMI_OP_FAA;
 }
 
+static inline bool has_result(const struct rpmi_request *request)
+{
+    return request->kind == RPMI_OP_READ || request->kind == RPMI_OP_STEPS || is_atomic(request);
+}
+
 /* Room in the send buffer that the next piece needs, at least for a failure. */
 static inline uint32_t out_wanted(const struct rpmi_stream_current *current)
 {
@@ -143,6 +148,9 @@ static inline void op_of(struct rpmi_stream_session *session, const struct rpmi_
     unsigned char *at = session->in + session->in_from;
     unsigned char *result = session->out + session->out_end + RPMI_ANSWER_BYTES;
 
+    /* Behind this client's buffers are those of another client. */
+    RPM_ASSERT(!has_result(request) ||
+               part->len + RPMI_ANSWER_BYTES <= RPMI_STREAM_OUT_BYTES - session->out_end);
     op->kind = request->kind;
     op->flags = request->flags;
     op->head_bytes = request->head_bytes;
@@ -166,8 +174,7 @@ static inline void put_result_header(struct rpmi_stream_session *session,
 {
     const struct rpmi_request *request = &session->current.request;
 
-    if ((request->kind != RPMI_OP_READ && request->kind != RPMI_OP_STEPS && !is_atomic(request)) ||
-        part->len == 0)
+    if (!has_result(request) || part->len == 0)
         return;
     rpmi_stream_session_queue(session, RPMI_ANSWER_DATA, (uint32_t)part->len, session->next);
     session->out_end += (uint32_t)part->len;
@@ -309,6 +316,8 @@ void rpmi_stream_take(struct rpmi_listener *base, struct rpmi_batch *batch)
     struct rpmi_stream_listener *listener = rpmi_stream_listener_of(base);
     uint32_t high = __atomic_load_n(&listener->high, __ATOMIC_ACQUIRE);
 
+    RPM_ASSERT(high <= listener->sessions);
+    RPM_ASSERT(rpmi_serve_has_lock(base->server)); /* no client is fenced or detached meanwhile */
     rpmi_stream_poll_sockets(listener);
     for (uint32_t i = 0; i < high && listener->todo != 0; i++) {
         struct rpmi_stream_session *session = &listener->session[i];
