@@ -141,6 +141,7 @@ static void listener_close(struct rpmi_listener *base)
 {
     struct rpmi_verbs_listener *listener = rpmi_verbs_listener_of(base);
 
+    RPM_ASSERT(rpmi_serve_is_idle(base->server)); /* else the engine polls the queues */
     rpmi_verbs_end_sessions(listener);
     if (listener->listen_id != NULL)
         (void)rdma_destroy_id(listener->listen_id);
@@ -264,6 +265,7 @@ static int listener_turn(struct rpmi_listener *base)
     bool more;
     uint64_t count;
 
+    RPM_ASSERT(rpmi_serve_is_control(base->server));
     if (read(listener->control_notify_fd, &count, sizeof(count)) < 0)
         RPM_ASSERT(errno == EAGAIN);
     handle_events(listener);

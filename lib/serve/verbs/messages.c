@@ -39,6 +39,7 @@ bool rpmi_msg_receive(struct rpmi_verbs_session *session, uint32_t i)
     struct ibv_recv_wr wr = { .wr_id = RECEIVE_ID | i, .sg_list = &sge, .num_sge = 1 };
     struct ibv_recv_wr *bad;
 
+    RPM_ASSERT(i < RPMI_VERBS_RECEIVES); /* the NIC stores what the client sends there */
     return ibv_post_recv(session->qp.qp, &wr, &bad) == 0;
 }
 
@@ -57,6 +58,8 @@ bool rpmi_msg_send(struct rpmi_verbs_session *session, unsigned char *message, u
     };
     struct ibv_send_wr *bad;
 
+    /* No byte outside this client's buffers is sent to it. */
+    RPM_ASSERT(rpmi_in_bounds((uint64_t)(message - session->buffers), len, RPMI_VERBS_BUFFERS));
     __atomic_fetch_add(&session->sends, 1, __ATOMIC_RELAXED);
     return ibv_post_send(session->qp.qp, &wr, &bad) == 0;
 }
@@ -80,6 +83,8 @@ static void continue_rpc(struct rpmi_verbs_listener *listener, struct rpmi_verbs
     int err;
 
     RPM_ASSERT(session->carried <= op->len);
+    RPM_ASSERT(op->kind != RPMI_OP_STEPS ||
+               session->results - session->results_sent < RPMI_VERBS_RESULTS);
     /* The receive with the bytes of a COPY is posted again after this: the first part stores all of
      * them, and later parts only zeros. */
     if (part.len > *room && rpmi_request_in_parts(op->kind)) {
@@ -191,6 +196,8 @@ static bool take_receive(struct rpmi_verbs_listener *listener, struct rpmi_verbs
 static void take_one(struct rpmi_verbs_listener *listener, struct rpmi_verbs_session *session,
                      const struct ibv_wc *wc, uint64_t *room, struct rpmi_batch *batch)
 {
+    RPM_ASSERT((wc->wr_id & RECEIVE_ID) != 0 ||
+               __atomic_load_n(&session->sends, __ATOMIC_RELAXED) > 0);
     if ((wc->wr_id & RECEIVE_ID) == 0)
         __atomic_fetch_sub(&session->sends, 1, __ATOMIC_RELAXED);
     if (wc->status != IBV_WC_SUCCESS) {
@@ -298,6 +305,7 @@ void rpmi_messages_take(struct rpmi_listener *listener, struct rpmi_batch *batch
 {
     struct rpmi_verbs_listener *ours = rpmi_verbs_listener_of(listener);
 
+    RPM_ASSERT(rpmi_serve_is_engine(listener->server) && rpmi_serve_has_lock(listener->server));
     for (uint32_t i = 0; i < ours->sessions_n; i++) {
         struct rpmi_verbs_session *session = &ours->sessions[i];
 
@@ -347,6 +355,7 @@ void rpmi_messages_answer(struct rpmi_listener *listener, const struct rpmi_batc
 {
     struct rpmi_verbs_listener *ours = rpmi_verbs_listener_of(listener);
 
+    RPM_ASSERT(rpmi_serve_is_engine(listener->server));
     for (uint32_t i = 0; i < ours->sessions_n; i++) {
         struct rpmi_verbs_session *session = &ours->sessions[i];
         unsigned char *message;

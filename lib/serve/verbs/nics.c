@@ -9,6 +9,7 @@
  */
 #include "serve/verbs/verbs.h"
 
+#include "base/assert.h"
 #include "base/diag.h"
 #include "base/err.h"
 
@@ -60,6 +61,8 @@ static void set_facts(const struct rpm_server *server, struct rpmi_serve_nic *ni
 {
     struct rpm_facts *facts = &nic->facts;
 
+    /* A client that was promised FLUSH writes nothing that its device cannot flush. */
+    RPM_ASSERT(!nic->flushes || (nic->writes && nic->nic.flush));
     *facts = server->pool.facts;
     facts->ddio = server->ddio != RPM_UNKNOWN ? server->ddio
                   : nic->nic.software         ? RPM_YES
@@ -80,6 +83,7 @@ static int open_channel(struct rpmi_verbs_listener *listener, struct rpmi_serve_
     struct epoll_event event = { .events = EPOLLIN };
     int flags;
 
+    RPM_ASSERT(nic->channel == NULL);
     nic->channel = ibv_create_comp_channel(nic->nic.verbs);
     if (nic->channel == NULL)
         return rpmi_fail(RPM_E_NOMEM, "no completion channel: %s", strerror(errno));
@@ -97,6 +101,7 @@ int rpmi_serve_nic_of(struct rpmi_verbs_listener *listener, struct ibv_context *
     struct rpmi_serve_nic *fresh = &listener->nics[listener->nics_n % RPMI_NICS_MAX];
     int err;
 
+    RPM_ASSERT(rpmi_serve_is_control(listener->base.server));
     for (uint32_t i = 0; i < listener->nics_n; i++)
         if (listener->nics[i].nic.verbs == verbs) {
             *nic = &listener->nics[i];
@@ -105,6 +110,7 @@ int rpmi_serve_nic_of(struct rpmi_verbs_listener *listener, struct ibv_context *
     if (listener->nics_n == RPMI_NICS_MAX)
         return rpmi_fail(RPM_E_LIMIT, "one listener serves through at most %u RDMA devices",
                          RPMI_NICS_MAX);
+    RPM_ASSERT(fresh == &listener->nics[listener->nics_n]); /* no session has this entry */
     memset(fresh, 0, sizeof(*fresh));
     err = rpmi_nic_probe(verbs, &fresh->nic);
     if (err == 0)

@@ -35,6 +35,8 @@ static int register_key(struct rpmi_verbs_listener *listener, struct rpmi_verbs_
 
     RPM_ASSERT(session->read_mr[key] == NULL && session->write_mr[key] == NULL);
     RPM_ASSERT(extent->bytes > extent->guarded_bytes);
+    RPM_ASSERT(rpmi_in_bounds(extent->offset, extent->bytes,
+                              pool ? server->pool.mem.bytes : server->dram.mem.bytes));
     if (pool && session->nic->flushes)
         reading |= RPMI_NIC_FLUSH;
     if ((extent->rights & RPMI_RIGHT_WRITE) != 0 && (!pool || session->nic->writes))
@@ -127,6 +129,8 @@ int rpmi_regions_quiesce(struct rpmi_listener *listener, uint64_t header_offset)
 {
     struct rpmi_verbs_listener *ours = rpmi_verbs_listener_of(listener);
 
+    RPM_ASSERT(rpmi_serve_has_lock(listener->server)); /* no key is granted meanwhile */
+    RPM_ASSERT(header_offset != 0);                    /* 0 marks the keys without a claim */
     for (uint32_t i = 0; i < ours->sessions_n; i++) {
         struct rpmi_verbs_session *session = &ours->sessions[i];
 

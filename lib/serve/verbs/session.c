@@ -63,7 +63,10 @@ static void leave_without_engine(struct rpmi_verbs_listener *listener)
 /* Destroy the parts of the session that were created. */
 static void retire(struct rpmi_verbs_session *session)
 {
+    uint32_t state = rpmi_verbs_session_state(session);
+
     RPM_ASSERT(session->base.client == 0); /* detached: no claim, no key, no lock is left */
+    RPM_ASSERT(state == RPMI_VERBS_SESSION_LEFT || state == RPMI_VERBS_SESSION_FREE);
     if (session->qp.qp != NULL)
         rdma_destroy_qp(session->id);
     if (session->cq != NULL)
@@ -138,6 +141,7 @@ static struct rpmi_verbs_session *find_session(struct rpmi_verbs_listener *liste
 
     if (session != NULL || !rpmi_admission_victim(&listener->admission, origin, &at))
         return session;
+    RPM_ASSERT(listener->sessions[at].base.client == 0); /* never one that authenticated */
     rpmi_count(&listener->base.server->stats.refused, 1);
     rpmi_verbs_session_leave(listener, &listener->sessions[at]);
     return wait_for_session(listener);
@@ -163,6 +167,7 @@ static int make_queues(struct rpmi_verbs_session *session)
     };
     int err;
 
+    RPM_ASSERT(session->cq == NULL && session->pd != NULL);
     session->cq = ibv_create_cq(session->nic->nic.verbs, (int)(wanted.send_wrs + wanted.recv_wrs),
                                 NULL, session->nic->channel, 0);
     if (session->cq == NULL)
@@ -191,6 +196,7 @@ static int set_up(struct rpmi_verbs_listener *listener, struct rpmi_verbs_sessio
     if (err != 0)
         return err;
     memcpy(session->transcript.hello, param->private_data, RPMI_NET_HELLO_BYTES);
+    RPM_ASSERT(session->pd == NULL); /* no client gets the protection domain of another */
     session->pd = ibv_alloc_pd(session->nic->nic.verbs);
     if (session->pd == NULL)
         return rpmi_fail(RPM_E_NOMEM, "no protection domain: %s", strerror(errno));
@@ -380,6 +386,7 @@ void rpmi_verbs_session_leave(struct rpmi_verbs_listener *listener,
 {
     uint32_t state = rpmi_verbs_session_state(session);
 
+    RPM_ASSERT(rpmi_serve_is_control(listener->base.server));
     if (state != RPMI_VERBS_SESSION_HANDSHAKE && state != RPMI_VERBS_SESSION_LIVE)
         return;
     rpmi_admission_leave(&listener->admission, index_of(listener, session));
