@@ -332,6 +332,8 @@ int rpmi_log_replan(struct rpm_log *log);
 void rpmi_log_drop_keys(struct rpm_log *log);
 int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity);
 int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags); /* enum rpmi_call_flag */
+/* Take over the claim that @reply grants. RPM_E_PROTO. */
+int rpmi_log_take_claim(struct rpm_log *log, const struct rpmi_reply *reply);
 /* Bring [@from, @to), written by any client, to the log's level. */
 int rpmi_log_make_durable(struct rpm_log *log, uint32_t key, uint64_t from, uint64_t to);
 int rpmi_log_recover(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context);

@@ -59,6 +59,18 @@ int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacit
     return 0;
 }
 
+int rpmi_log_take_claim(struct rpm_log *log, const struct rpmi_reply *reply)
+{
+    if (reply->key == RPMI_KEY_SCRATCH || reply->epoch == 0)
+        return rpmi_fail(RPM_E_PROTO,
+                         "the server grants log '%s' with key %" PRIu32 " and epoch %" PRIu32
+                         "; neither is ever 0",
+                         log->name, reply->key, reply->epoch);
+    log->write_key = reply->key;
+    log->epoch = reply->epoch;
+    return 0;
+}
+
 int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags)
 {
     struct rpmi_call call = {
@@ -73,13 +85,11 @@ int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags)
     RPM_ASSERT(log->write_key == 0); /* one claim at a time */
     RPM_ASSERT((call_flags & RPMI_CALL_RESUME) == 0 || log->since != 0);
     err = rpmi_conn_call(log->conn, &call, &reply);
-    if (err != 0)
-        return err;
-    if ((call_flags & RPMI_CALL_RESUME) == 0)
-        log->since = reply.epoch;
-    log->write_key = reply.key;
-    log->epoch = reply.epoch;
-    return 0;
+    if (err == 0)
+        err = rpmi_log_take_claim(log, &reply);
+    if (err == 0 && (call_flags & RPMI_CALL_RESUME) == 0)
+        log->since = log->epoch;
+    return err;
 }
 
 /* Ask the server to make our epoch valid from @base on. */
@@ -106,6 +116,13 @@ static int seal(struct rpm_log *log, uint64_t base)
     err = rpmi_conn_call(log->conn, &call, &reply);
     if (err != 0)
         return err;
+    if (reply.value > base || base - reply.value > log->capacity ||
+        !rpmi_is_aligned(reply.value, RPMI_LINE_BYTES))
+        return rpmi_fail(RPM_E_PROTO,
+                         "the server says that log '%s' begins at %" PRIu64
+                         "; expected is a multiple of %u, at most %" PRIu64
+                         " bytes before its tail %" PRIu64,
+                         log->name, reply.value, RPMI_LINE_BYTES, log->capacity, base);
     log->free_lsn = reply.value;
     log->head.turn++;
     log->head.base_lsn = base;

@@ -284,11 +284,7 @@ static int claim(struct examination *exam)
     struct rpmi_reply reply;
     int err = rpmi_conn_call(log->conn, &call, &reply);
 
-    if (err != 0)
-        return err;
-    log->write_key = reply.key;
-    log->epoch = reply.epoch;
-    return 0;
+    return err != 0 ? err : rpmi_log_take_claim(log, &reply);
 }
 
 /* Examine the log again, now that no writer can change it, and write its head. */

@@ -342,6 +342,8 @@ static int link_call(rpmi_link *base, const rpmi_call *call, rpmi_reply *reply,
         return rpmi_fail(RPM_E_TIMEDOUT, "no answer in time");
     }
     err = serve(link, call, reply);
+    if (err == 0 && link->on_reply)
+        link->on_reply(*call, *reply);
     if (due(link->faults.garbage_call))
         return rpmi_fail(RPM_E_PROTO, "no server says that");
     return lose ? lost_call(link) : err;

@@ -127,7 +127,8 @@ struct Link {
     uint64_t follows = 0;                             // how often a reader at the tail was reported
     std::vector<std::pair<uint64_t, uint64_t>> dirty; // pool ranges written, not yet durable
     std::function<void()> on_pause;
-    std::function<void()> on_call;              // just before a call is served
+    std::function<void()> on_call;                                 // just before a call is served
+    std::function<void(const rpmi_call &, rpmi_reply &)> on_reply; // changes it on its way
     std::function<void()> on_drop;              // just before the server notices the loss
     std::function<void(const rpmi_op &)> on_op; // just before an op is carried out
     uint64_t (*clock)(void) = nullptr;          // used instead of the virtual clock

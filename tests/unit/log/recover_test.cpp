@@ -228,6 +228,62 @@ TEST_CASE("recover: an open log's bounds and report", "[unit]")
     CHECK(seen.method == kind.method);
 }
 
+TEST_CASE("recover: a claim or a seal that no server grants is refused", "[unit]")
+{
+    struct Wrong {
+        uint32_t kind;
+        std::function<void(rpmi_reply &)> change;
+    };
+    const Wrong all[] = {
+        { RPMI_CALL_CLAIM, [](rpmi_reply &reply) { reply.key = RPMI_KEY_SCRATCH; } },
+        { RPMI_CALL_CLAIM, [](rpmi_reply &reply) { reply.epoch = 0; } },
+        { RPMI_CALL_SEAL, [](rpmi_reply &reply) { reply.value += 64; } }, // behind the tail
+        { RPMI_CALL_SEAL, [](rpmi_reply &reply) { reply.value = UINT64_MAX; } },
+        { RPMI_CALL_SEAL, [](rpmi_reply &reply) { reply.value = 1; } },
+    };
+
+    for (const Wrong &wrong : all) {
+        Server server;
+        Conn conn(server, queued());
+        rpm_log_opts opts = rpm_log_opts_init();
+        Log log;
+
+        opts.flags = WRITER;
+        opts.capacity_bytes = 8192;
+        conn.link->on_reply = [&](const rpmi_call &call, rpmi_reply &reply) {
+            if (call.kind == wrong.kind)
+                wrong.change(reply);
+        };
+        CHECK(log.open(conn, "a", opts) == RPM_E_PROTO);
+        conn.link->on_reply = nullptr;
+        opts.flags |= RPM_LOG_TAKEOVER;
+        REQUIRE(log.open(conn, "a", opts) == 0);
+        append(log, "whole");
+        CHECK(read_all(log).size() == 1);
+    }
+}
+
+TEST_CASE("recover: a claim that no server grants to a repair is refused", "[unit]")
+{
+    rpm_repair_report report = rpm_repair_report_init();
+    rpm_repair_opts opts = rpm_repair_opts_init();
+    Server server;
+    Conn conn(server, queued());
+
+    {
+        Log log(conn, "a", WRITER, 8192);
+        append(log, "whole");
+    }
+    std::fill_n(server.pool.bytes.begin() + HEADER, 256, 0xff); // two of its head slots
+    opts.flags = RPM_REPAIR_WRITE;
+    conn.link->on_reply = [](const rpmi_call &call, rpmi_reply &reply) {
+        if (call.kind == RPMI_CALL_CLAIM)
+            reply.key = RPMI_KEY_SCRATCH;
+    };
+    CHECK(rpm_log_repair(conn, "a", &opts, &report) == RPM_E_PROTO);
+    CHECK(report.done == 0);
+}
+
 TEST_CASE("recover: any bit of the head slots flipped, and no record is missing or changed",
           "[unit]")
 {
