@@ -204,6 +204,7 @@ int rpm_conn_reconnect(struct rpm_conn *conn)
     for (uint32_t i = 0; i <= RPMI_OWNERS_MAX; i++)
         if (conn->owners[i] != NULL && !conn->owners[i]->lost_reported) {
             conn->owners[i]->lost_reported = true;
+            conn->owners[i]->due = 0;
             conn->owners[i]->lost(conn->owners[i], RPM_E_LOST);
         }
     conn->link->lost = RPM_E_LOST;

@@ -8,6 +8,8 @@
  *   every op on the link holds one credit until a later or its own completion is reaped
  *   the throttle holds a post back only while a completion is outstanding
  *   an op's id contains its owner's slot, by which the connection finds the owner of a completion
+ *   an owner leaves only when no op of it is outstanding: the next owner of its slot would take the
+ *   completion for its own
  *   after a loss each owner's lost() is called once, and nothing is posted until a reconnect
  *   an owner holds operations back only while a completion is outstanding after which it can post
  *     them
@@ -33,6 +35,7 @@
 struct rpmi_owner {
     uint8_t slot;       /* index in conn->owners */
     bool lost_reported; /* lost() was called, or the owner joined a lost connection */
+    uint32_t due;       /* completions of its ops that are outstanding */
     /* Has the owner a completion for the user to poll? NULL: never. */
     bool (*has_completion)(struct rpmi_owner *owner);
     /* The op that the owner posted with @seq has ended, and so have all before it. */
@@ -120,6 +123,10 @@ uint64_t rpmi_conn_deadline(struct rpm_conn *conn);
 /* Add @owner, whose callbacks are set, to the connection. RPM_E_LIMIT. */
 int rpmi_conn_join(struct rpm_conn *conn, struct rpmi_owner *owner);
 void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner);
+
+/* Wait until no op of @owner is outstanding, so that it may leave and the link uses its staging
+ * memory no more; or until the link is lost. */
+void rpmi_conn_drain(struct rpm_conn *conn, struct rpmi_owner *owner);
 
 /*
  * Post @n ops (1..RPMI_BATCH_OPS_MAX) for @owner; SIGNALED and failed ones complete with @seq (the

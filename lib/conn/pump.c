@@ -49,6 +49,7 @@ int rpmi_conn_join(struct rpm_conn *conn, struct rpmi_owner *owner)
 void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner)
 {
     RPM_ASSERT(conn->owners[owner->slot] == owner && !owner->holds);
+    RPM_ASSERT(owner->due == 0);
     conn->owners[owner->slot] = NULL;
     conn->owners_open--;
 }
@@ -65,6 +66,7 @@ static int lose(struct rpm_conn *conn, int status)
         if (owner == NULL || owner->lost_reported)
             continue;
         owner->lost_reported = true;
+        owner->due = 0;
         owner->lost(owner, status);
     }
     return conn->link->lost;
@@ -124,8 +126,11 @@ static void deliver(struct rpm_conn *conn, const struct rpmi_done *done)
         conn->due_count--;
     }
     conn->ended++;
-    if (owner != NULL && !owner->lost_reported)
-        owner->complete(owner, done->id & ((1ull << RPMI_OWNER_SEQ_BITS) - 1), done->status);
+    if (owner == NULL || owner->lost_reported)
+        return;
+    if (done->status == 0) /* else the link is lost, and so is what was due */
+        owner->due--;
+    owner->complete(owner, done->id & ((1ull << RPMI_OWNER_SEQ_BITS) - 1), done->status);
 }
 
 static int reap(struct rpm_conn *conn)
@@ -223,6 +228,15 @@ int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns)
     return await(conn, deadline_ns);
 }
 
+void rpmi_conn_drain(struct rpm_conn *conn, struct rpmi_owner *owner)
+{
+    uint64_t deadline = rpmi_conn_deadline(conn);
+
+    while (owner->due > 0)
+        if (rpmi_conn_wait(conn, deadline) != 0)
+            break;
+}
+
 /* The time without completions counts from the first check that found an op outstanding, or from
  * the last completion. */
 uint64_t rpmi_conn_silent_until(struct rpm_conn *conn, uint64_t now)
@@ -298,6 +312,7 @@ static void account(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n, uint
             conn->unsignaled;
         conn->due_count++;
         conn->unsignaled = 0;
+        conn->owners[id >> RPMI_OWNER_SEQ_BITS]->due++;
     }
 }
 

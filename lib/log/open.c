@@ -311,10 +311,10 @@ void rpm_log_close(struct rpm_log **log)
         return;
     RPM_ASSERT((*log)->guarded == 0);
     rpm_log_abandon(*log);
-    /* The link may still read from the log's staging memory: wait until the ops complete or the
-     * link is lost. */
     if ((*log)->dead == 0 && (*log)->write_key != 0)
         (void)rpmi_log_flush(*log);
+    /* The appends of a fenced log have ended for the caller, and not yet for the link. */
+    rpmi_conn_drain((*log)->conn, &(*log)->owner);
     undo(*log);
     *log = NULL;
 }

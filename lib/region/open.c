@@ -185,23 +185,12 @@ uint64_t rpm_region_bytes(const struct rpm_region *region)
     return region->bytes;
 }
 
-/* The link may still read from the region's staging memory: wait until the ops complete or the link
- * is lost. */
-static void drain(struct rpm_region *region)
-{
-    uint64_t deadline = rpmi_conn_deadline(region->conn);
-
-    while (region->dead == 0 && region->completed < region->submitted)
-        if (rpmi_conn_wait(region->conn, deadline) != 0)
-            break;
-}
-
 void rpm_region_close(struct rpm_region **region)
 {
     RPM_ASSERT(region != NULL);
     if (*region == NULL)
         return;
-    drain(*region);
+    rpmi_conn_drain((*region)->conn, &(*region)->owner); /* a fenced region may have reads */
     RPM_ASSERT((*region)->reaped <= (*region)->completed);
     if ((*region)->link_generation == (*region)->conn->generation)
         rpmi_conn_drop_key((*region)->conn, (*region)->key);

@@ -37,8 +37,10 @@ struct Pumped {
     }
     ~Pumped()
     {
-        rpmi_conn_leave(conn, &one.owner);
-        rpmi_conn_leave(conn, &two.owner);
+        for (Owner *owner : { &one, &two }) {
+            rpmi_conn_drain(conn, &owner->owner);
+            rpmi_conn_leave(conn, &owner->owner);
+        }
     }
     // Reads of the scratch line: harmless ops.
     int post(Owner &owner, uint64_t seq, uint32_t n = 1, uint8_t last = RPMI_OP_SIGNALED,
@@ -81,6 +83,25 @@ TEST_CASE("pump: a completion finds its owner", "[unit]")
     CHECK(rpmi_conn_pump(pumped.conn) == 0);
     CHECK(pumped.one.heard.size() == 2);
     CHECK(pumped.conn.conn->credit.used == 0);
+}
+
+TEST_CASE("pump: a drain waits for the ops of its owner, or for the loss", "[unit]")
+{
+    Pumped pumped;
+
+    pumped.conn.link->manual = true;
+    REQUIRE(pumped.post(pumped.one, 1) == 0);
+    REQUIRE(pumped.post(pumped.one, 2) == 0);
+    REQUIRE(pumped.post(pumped.two, 1) == 0);
+    rpmi_conn_drain(pumped.conn, &pumped.one.owner);
+    CHECK(pumped.one.heard == Heard{ { 1, 0 }, { 2, 0 } });
+    CHECK(pumped.two.heard.empty());
+    REQUIRE(pumped.post(pumped.one, 3) == 0);
+    pumped.conn.link->faults.lose_op = 2;
+    rpmi_conn_drain(pumped.conn, &pumped.one.owner);
+    CHECK(pumped.two.heard == Heard{ { 1, 0 } });
+    CHECK(pumped.one.losses.size() == 1);
+    CHECK(pumped.one.owner.due == 0);
 }
 
 TEST_CASE("pump: credits run out and come back, and a run without completions gets one", "[unit]")

@@ -462,6 +462,45 @@ TEST_CASE("open: a claim that finds no free key fences no writer", "[unit]")
         rpm_log_close(&reader);
 }
 
+TEST_CASE("open: a fenced log is closed only when its appends have ended at the link too", "[unit]")
+{
+    Server server;
+    Conn conn(server, queued());
+    Conn other(server, queued());
+    Log log(conn, "log", WRITER, 8192);
+    Log taker;
+    rpm_log_opts opts = rpm_log_opts_init();
+    rpm_region_opts region_opts = rpm_region_opts_init();
+    rpm_region *region = nullptr;
+    rpm_completion done[4];
+    const std::string record(1000, 'r');
+
+    for (int i = 0; i < 7; i++)
+        append(log, record);
+    conn.link->manual = true;
+    REQUIRE(rpm_log_append_async(log, record.data(), record.size(), 0, nullptr, nullptr) == 0);
+    while (conn.link->step())
+        ;
+    REQUIRE(conn.link->done.size() == 1); // it has ended, and was not polled
+    opts.flags = WRITER | RPM_LOG_TAKEOVER;
+    REQUIRE(taker.open(other, "log", opts) == 0);
+    // The ring is full, so this asks the server, and learns that the claim has ended.
+    CHECK(rpm_log_append_async(log, record.data(), record.size(), 0, nullptr, nullptr) ==
+          RPM_E_FENCED);
+    log.close();
+    CHECK(conn.link->done.empty());
+
+    // Else this region would take that completion for the one of its own write.
+    region_opts.flags = RPM_REGION_CREATE;
+    region_opts.bytes = 4096;
+    REQUIRE(rpm_region_open(conn, "region", &region_opts, &region) == 0);
+    CHECK(rpm_region_write_async(region, 0, "data", 4, nullptr) == 0);
+    conn.link->hold = 1;
+    CHECK(rpm_region_poll(region, done, 4) == 0);
+    conn.link->manual = false;
+    rpm_region_close(&region);
+}
+
 TEST_CASE("open: two logs and a region share a connection", "[unit]")
 {
     EACH_KIND(kind);

@@ -406,6 +406,21 @@ TEST_CASE("write: persist through a guarded handle checks the claim of the log",
     CHECK(world.conn.link->link.lost == 0); // nothing was refused on the way
 }
 
+TEST_CASE("write: a fenced region is closed only when its reads have completed", "[unit]")
+{
+    Guarded world({ "read", queued(), RPM_METHOD_READ }, with_method(RPM_METHOD_READ));
+    char data[4] = {};
+
+    world.take();
+    REQUIRE(rpm_region_persist(world.region, 0, 4) == RPM_E_FENCED);
+    world.conn.link->manual = true; // the read stays outstanding until a caller waits
+    REQUIRE(rpm_region_read_async(world.region, 0, data, 4, nullptr) == 0);
+    REQUIRE(world.conn.link->flight.size() == 1);
+    world.region.close();
+    CHECK(world.conn.link->flight.empty());
+    CHECK(std::string(data, 4) == "mine");
+}
+
 TEST_CASE("write: after its log was fenced, a region's writes are fenced too", "[unit]")
 {
     EACH_KIND(kind);
