@@ -30,6 +30,11 @@ static void finish(struct rpm_region *region, uint64_t seq, int status)
         status = region->dead;
     while (region->completed < seq) {
         struct rpmi_task *task = &region->tasks[region->completed % region->inflight_max];
+
+        /* The caller gets bytes of this region, and not those that another owner staged. */
+        RPM_ASSERT(task->staged == NULL ||
+                   rpmi_in_bounds((uint64_t)((unsigned char *)task->staged - region->outbox.base),
+                                  task->steps != NULL ? 0 : task->len, region->outbox.bytes));
         /* A fence never refuses reads: they ended only because the connection was lost. */
         task->status = task->reads && status == RPM_E_FENCED ? RPM_E_LOST : status;
         if (status == 0 && task->steps != NULL)
@@ -49,6 +54,7 @@ void rpmi_region_complete(struct rpmi_owner *owner, uint64_t seq, int status)
 {
     struct rpm_region *region = region_of(owner);
 
+    RPM_ASSERT(seq > region->completed); /* each op completes once, in the order posted */
     finish(region, seq < region->submitted ? seq : region->submitted, status);
 }
 
@@ -57,6 +63,7 @@ void rpmi_region_lost(struct rpmi_owner *owner, int status)
     struct rpm_region *region = region_of(owner);
 
     finish(region, region->submitted, status);
+    RPM_ASSERT(region->dead != 0); /* nothing is posted by a key of the lost link */
 }
 
 bool rpmi_region_has_completion(struct rpmi_owner *owner)
@@ -101,6 +108,7 @@ int rpmi_region_submit(struct rpm_region *region, const struct rpmi_task *task)
     int err;
 
     RPM_ASSERT(n > 0 && region->ranges_n == 0);
+    RPM_ASSERT(region->link_generation == region->conn->generation);
     region->ops_count = 0;
     region->ops[n - 1].flags |= RPMI_OP_SIGNALED;
     err = rpmi_conn_post(region->conn, &region->owner, region->ops, n, seq);
@@ -197,6 +205,8 @@ static void add_patches(struct rpm_region *region, const struct rpm_patch *patch
             rpmi_region_order_after_seal(region, first);
     }
     rpmi_region_add_seal(region);
+    /* Behind this region's staging memory is that of another owner. */
+    RPM_ASSERT(staged == NULL || staged <= region->outbox.base + region->outbox.bytes);
 }
 
 int rpm_region_writev_async(struct rpm_region *region, const struct rpm_patch *patches, uint32_t n,

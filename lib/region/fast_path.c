@@ -47,6 +47,7 @@ bool rpmi_region_fast_writev(struct rpm_region *region, const struct rpm_patch *
         uint64_t written = rpmi_region_padded(region, patch->offset, patch->len);
 
         RPM_ASSERT(written >= patch->len);
+        RPM_ASSERT_SLOW(rpmi_in_bounds(patch->offset, written, region->bytes));
         link->fast_path->body(link, patch->offset, patch->data, patch->len, written);
         link->stats.write_bytes += written;
         payload += patch->len;

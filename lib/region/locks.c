@@ -44,6 +44,7 @@ static void on_lost(struct rpmi_owner *owner, int status)
     struct rpm_locks *locks =
         (struct rpm_locks *)((unsigned char *)owner - offsetof(struct rpm_locks, owner));
 
+    RPM_ASSERT(status != 0); /* else the table would be used by a key of the lost link */
     locks->dead = status;
 }
 
@@ -86,6 +87,7 @@ int rpm_locks_open(struct rpm_conn *conn, const char *name, uint64_t count,
     fresh->key = reply.key;
     fresh->count = reply.bytes / sizeof(uint64_t);
     fresh->link_generation = conn->generation;
+    RPM_ASSERT(fresh->dead == 0); /* its loss would not be reported a second time */
     *locks = fresh;
     return 0;
 leave_conn:
@@ -108,6 +110,8 @@ static int check(const struct rpm_locks *locks, uint64_t index)
         return rpmi_fail(
             locks->dead,
             "the lock table's connection was lost; reconnect, then open the table again");
+    /* By now an older key may open another object. */
+    RPM_ASSERT(locks->link_generation == locks->conn->generation);
     if (index >= locks->count)
         return rpmi_fail(RPM_E_RANGE,
                          "lock %" PRIu64 " of a table of %" PRIu64
@@ -198,6 +202,9 @@ int rpm_lock_acquire(struct rpm_locks *locks, uint64_t index)
             break;
         rpmi_backoff_round_trip(&conn->backoff, now - from);
         if (found == 0) {
+            /* The word names this connection: if it were an older one, any client could break the
+             * lock. */
+            RPM_ASSERT(locks->link_generation == conn->generation && locks->dead == 0);
             rpmi_backoff_done(&conn->backoff, now);
             break;
         }
@@ -247,9 +254,12 @@ static int read_owner(struct rpm_locks *locks, uint64_t index, uint64_t *word,
         return 0;
     call.lsn = *word;
     err = rpmi_conn_call(locks->conn, &call, &reply);
-    if (err == 0)
-        owner->alive = reply.value != 0;
-    return err;
+    if (err != 0)
+        return err;
+    /* Word and verdict are of one server run. */
+    RPM_ASSERT(locks->link_generation == locks->conn->generation);
+    owner->alive = reply.value != 0;
+    return 0;
 }
 
 int rpm_lock_owner(struct rpm_locks *locks, uint64_t index, struct rpm_lock_owner *owner)
@@ -283,6 +293,8 @@ int rpm_lock_break(struct rpm_locks *locks, uint64_t index)
                          "lock %" PRIu64 " is held by client %u, which is alive; only the lock of "
                          "a dead client can be broken: try again later",
                          index, owner.client);
+    /* The server's verdict is about the owner whose lock this takes, and about no later one. */
+    RPM_ASSERT(((uint64_t)owner.client << 32 | owner.epoch) == word);
     err = swap_word(locks, index, word, my_word(locks), &found);
     if (err == 0 && found != word)
         err = rpmi_fail(RPM_E_OWNED,

@@ -132,7 +132,7 @@ static void release(struct rpm_region *region)
 {
     struct rpmi_arena arena = region->arena;
 
-    RPM_ASSERT(region->ops_count == 0); /* no op was built and not sent */
+    RPM_ASSERT(region->ops_count == 0 && region->ranges_n == 0); /* none was built and not sent */
     if (region->outbox.base != NULL)
         region->conn->link->ops->unstage(region->conn->link, region->outbox.base);
     rpmi_arena_close(&arena);
@@ -169,6 +169,7 @@ int rpm_region_open(struct rpm_conn *conn, const char *name, const struct rpm_re
         err = attach(fresh, name, &ours);
     if (err != 0)
         goto no_region;
+    RPM_ASSERT(fresh->dead == 0); /* its loss would not be reported a second time */
     *region = fresh;
     return 0;
 no_region:
@@ -192,6 +193,9 @@ void rpm_region_close(struct rpm_region **region)
         return;
     rpmi_conn_drain((*region)->conn, &(*region)->owner); /* a fenced region may have reads */
     RPM_ASSERT((*region)->reaped <= (*region)->completed);
+    /* Else the link would still use the staging memory, and the next owner of the slot would take a
+     * completion of this region for its own. */
+    RPM_ASSERT((*region)->completed == (*region)->submitted);
     if ((*region)->link_generation == (*region)->conn->generation)
         rpmi_conn_drop_key((*region)->conn, (*region)->key);
     rpmi_claim_leave(&(*region)->claim);

@@ -54,13 +54,13 @@ void rpmi_region_add_write(struct rpm_region *region, uint64_t offset, const voi
 
 void rpmi_region_add_seal(struct rpm_region *region)
 {
-    RPM_ASSERT(region->ops_count > 0 && region->ranges_n > 0); /* something to seal */
+    RPM_ASSERT(region->ops_count > 0 && region->ranges_n > 0);              /* something to seal */
+    RPM_ASSERT(region->ops_count + region->ranges_n <= RPMI_BATCH_OPS_MAX); /* room for its ops */
     rpmi_plan_last_write(&region->plan, &region->ops[region->ops_count - 1]);
     region->ops_count +=
         rpmi_plan_seal(&region->plan, region->key, region->ranges, region->ranges_n,
                        region->conn->word, &region->ops[region->ops_count]);
     region->ranges_n = 0;
-    RPM_ASSERT(region->ops_count <= RPMI_BATCH_OPS_MAX);
 }
 
 /* Does this op need a fence on the NIC? The remote NIC executes an ATOMIC WRITE after every FLUSH

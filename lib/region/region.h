@@ -11,6 +11,7 @@
 #ifndef RPMI_REGION_H
 #define RPMI_REGION_H
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "conn/conn.h"
@@ -109,6 +110,8 @@ static inline bool rpmi_region_may_read(const struct rpm_region *region)
 
 static inline bool rpmi_region_may_write(const struct rpm_region *region)
 {
+    /* By now a key of an earlier link may open another object. */
+    RPM_ASSERT_SLOW(region->dead != 0 || region->link_generation == region->conn->generation);
     return region->dead == 0 && !rpmi_claim_has_ended(&region->claim);
 }
 

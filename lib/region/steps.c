@@ -47,6 +47,8 @@ static struct rpmi_step step_of(const struct rpm_step *step)
         .data = step->data,
     };
 
+    /* By now a key of an earlier link may open another object. */
+    RPM_ASSERT(step->region->link_generation == step->region->conn->generation);
     if (step->kind != RPM_STEP_WRITE)
         return made;
     made.flags |= plan->level == RPM_DURABLE ? RPMI_STEP_DURABLE : 0;
@@ -145,6 +147,8 @@ static struct rpmi_op make_op(const struct rpm_step *steps, uint32_t n, const st
     for (uint32_t i = 0; i < n; i++) {
         struct rpmi_step step = step_of(&steps[i]);
 
+        RPM_ASSERT(steps[i].region->conn == steps[0].region->conn); /* keys are a link's own */
+        RPM_ASSERT(bytes + rpmi_step_bytes(&step) <= size->list);   /* which was staged */
         bytes += rpmi_step_put(staged + bytes, &step);
     }
     RPM_ASSERT(bytes == size->list);

@@ -76,6 +76,7 @@ static int send_and_wait(struct rpm_region *region)
     region->ops_count = 0;
     if (n == 0)
         return 0;
+    RPM_ASSERT(region->link_generation == region->conn->generation);
     return rpmi_region_result(region, rpmi_conn_exec(region->conn, region->ops, n));
 }
 
@@ -228,6 +229,7 @@ static int persist_guarded(struct rpm_region *region, const struct rpmi_range *r
     int err;
 
     RPM_ASSERT(n <= RPMI_PLAN_OPS_MAX); /* ops[] has room for the read of the claim word */
+    RPM_ASSERT(region->link_generation == region->conn->generation);
     rpmi_claim_read_op(&region->claim, &ops[n]);
     err = rpmi_conn_exec(region->conn, ops, n + 1);
     if (err == 0)
