@@ -28,6 +28,8 @@ int rpmi_log_check(const struct rpm_log *log, uint64_t len)
                          "a record of %" PRIu64 " bytes, maximum %" PRIu64
                          " in log '%s'; split it, or raise the log's capacity or staging_bytes",
                          len, log->record_max, log->name);
+    /* This handle has the claim, by a key of this link. */
+    RPM_ASSERT_SLOW(log->write_key != 0 && log->link_generation == log->conn->generation);
     return 0;
 }
 

@@ -178,6 +178,7 @@ static int append_and_wait(struct rpm_log *log, const struct append *append, uin
     seq = log->submitted;
     if (RPMI_UNLIKELY(log->completed < seq))
         (void)rpmi_log_wait(log, seq);
+    RPM_ASSERT(log->completed >= seq); /* status is its outcome, not that of an older entry */
     status = log->entries[(seq - 1) & log->entries_mask].status;
     rpmi_log_reap_silent(log);
     return status;
@@ -258,6 +259,7 @@ static int gather_borrowed(struct rpm_log *log, struct append *append)
 {
     if (!log->outbox.borrows)
         return 0;
+    RPM_ASSERT(log->pending == 0); /* a record held back would be posted from the same bytes */
     if (append->len > log->outbox.bytes)
         return rpmi_fail(RPM_E_TOOBIG,
                          "slices of %zu bytes in all; log '%s' has %zu bytes of staging memory: "
@@ -384,6 +386,9 @@ int rpm_log_commit(struct rpm_log *log, size_t len, uint32_t flags, void *contex
 void rpm_log_abandon(struct rpm_log *log)
 {
     RPM_ASSERT(log != NULL);
+    /* What is given back is only what was reserved, and no record that is outstanding. */
+    RPM_ASSERT(log->reserved == 0 ||
+               (log->reserved_at >= log->outbox.head && log->reserved_at <= log->outbox.tail));
     if (log->reserved != 0)
         log->outbox.tail = log->reserved_at;
     log->reserved = 0;

@@ -157,6 +157,7 @@ int rpm_log_append_batch(struct rpm_log *log, const struct rpm_slice *records, u
         err = send(log, true, &deadline);
     /* Only the connection or the claim can fail, which ends all entries. */
     RPM_ASSERT(err == 0 || (log->dead != 0 && log->pending == 0));
+    RPM_ASSERT(err != 0 || log->submitted == first + n); /* each record has an entry of its own */
     if (err == 0 && log->completed < log->submitted)
         err = rpmi_log_wait(log, log->submitted);
     if (err == 0)

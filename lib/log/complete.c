@@ -72,6 +72,8 @@ void rpmi_log_finish(struct rpm_log *log, uint64_t seq, int status)
     if (status != 0 && log->dead == 0)
         log->dead = status;
     RPM_ASSERT(log->completed >= seq || log->completed == log->submitted);
+    /* Acknowledged is only what a seal covers. */
+    RPM_ASSERT(log->acked_lsn <= log->sealed_lsn || RPMI_CANARY(OLD_FLUSH));
 }
 
 void rpmi_log_complete(struct rpmi_owner *owner, uint64_t seq, int status)
@@ -100,6 +102,8 @@ void rpmi_log_reap_silent(struct rpm_log *log)
 
 uint32_t rpmi_log_room(const struct rpm_log *log)
 {
+    /* Else there would seem to be room, and entries of outstanding appends would be reused. */
+    RPM_ASSERT_SLOW(log->submitted + log->pending - log->reaped <= log->inflight_max);
     return log->inflight_max - (uint32_t)(log->submitted + log->pending - log->reaped);
 }
 
@@ -121,6 +125,7 @@ uint32_t rpmi_log_take(struct rpm_log *log, struct rpm_completion *done, uint32_
 {
     uint32_t count = 0;
 
+    RPM_ASSERT(log->completed - log->reaped <= log->inflight_max); /* none was overwritten */
     while (count < n && log->reaped < log->completed) {
         const struct rpmi_entry *entry = &log->entries[log->reaped & log->entries_mask];
 

@@ -46,6 +46,7 @@ static inline void rpmi_encode_pad(struct rpm_log *log, struct rpmi_cursor *at, 
         .lag = rpmi_log_lag(log, at->lsn),
     };
 
+    RPM_ASSERT(bytes >= RPMI_LINE_BYTES); /* else its length would wrap, and hide records */
     emit(log, &frame, at->position, NULL,
          rpmi_align_up(RPMI_FRAME_HEADER_BYTES, log->plan.pad_unit));
     rpmi_cursor_advance(log, at, bytes);

@@ -37,6 +37,7 @@ static uint64_t put_pieces(struct rpm_log *log, uint64_t offset, const struct rp
     uint64_t behind = record->len - FIRST_BYTES;
     struct rpmi_sum_stream stream;
 
+    RPM_ASSERT(record->len > FIRST_BYTES && written >= RPMI_LINE_BYTES + behind);
     rpmi_sum_begin(&stream);
     for (uint64_t at = 0; at < behind; at += PIECE_BYTES) {
         bool last = behind - at <= PIECE_BYTES;
@@ -153,6 +154,7 @@ static inline bool has_room(const struct rpm_log *log, const struct rpm_slice *r
         log->reaped != log->submitted || log->sealed_lsn != log->tail_lsn ||
         log->link_generation != log->conn->generation)
         return false;
+    RPM_ASSERT_SLOW(log->free_lsn <= log->tail_lsn); /* else there would always seem to be room */
     for (uint32_t i = 0; i < n; i++) {
         if (records[i].len - 1 >= log->record_max) /* also refuses 0 */
             return false;
@@ -198,6 +200,7 @@ __attribute__((flatten)) bool rpmi_log_fast_append(struct rpm_log *log,
             written += put_record(log, &at, &records[i], lsns == NULL ? NULL : &lsns[i]);
     }
     log->fast_path->leave(link);
+    RPM_ASSERT_SLOW(at.lsn - log->free_lsn <= log->capacity); /* no live record was overwritten */
     log->tail_lsn = at.lsn;
     log->position = at.position;
     log->submitted += n;

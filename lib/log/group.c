@@ -86,6 +86,7 @@ static void gather_staged(struct rpmi_op *op, unsigned char *header, uint64_t le
     op->head_bytes = 0;
     op->body = header;
     op->body_bytes = RPMI_FRAME_HEADER_BYTES + len;
+    RPM_ASSERT(op->body_bytes <= op->len);
     if (op->kind == RPMI_OP_COPY)
         return;
     memset(header + op->body_bytes, 0, op->len - op->body_bytes);
@@ -180,6 +181,7 @@ int rpmi_group_post(struct rpm_log *log)
 {
     uint64_t seq = log->submitted + log->pending;
 
+    RPM_ASSERT(log->dead == 0); /* an ended claim writes nothing */
     if (log->ops_count == 0)
         return 0;
     return submitted(log, rpmi_conn_post(log->conn, &log->owner, log->ops, log->ops_count, seq));
@@ -205,6 +207,7 @@ static uint32_t add_seal(struct rpm_log *log)
     uint32_t ranges_n = ranged ? rpmi_ring_ranges(log, log->sealed_lsn, log->tail_lsn, ranges) : 0;
     uint32_t n;
 
+    RPM_ASSERT(log->ops_count + 2 <= RPMI_BATCH_OPS_MAX); /* room for a seal of two ranges */
     if (log->ops_count > 0)
         rpmi_plan_last_write(&log->plan, &log->ops[log->ops_count - 1]);
     n = rpmi_plan_seal(&log->plan, log->write_key, ranges, ranges_n, log->conn->word,
@@ -223,6 +226,7 @@ int rpmi_group_seal(struct rpm_log *log)
 
     if (log->sealed_lsn == log->tail_lsn)
         return 0;
+    RPM_ASSERT(log->dead == 0 && log->write_key != 0); /* an ended claim acknowledges nothing */
     total = writes + add_seal(log);
     RPM_ASSERT(total > 0 && total <= RPMI_BATCH_OPS_MAX);
     if (RPMI_CANARY(EARLY_ACK) && writes > 0)

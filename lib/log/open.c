@@ -115,6 +115,9 @@ static struct rpm_log *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
         log->unknown = rpmi_arena_take(arena, opts->inflight_max * sizeof(struct rpm_outcome));
         log->ops = rpmi_arena_take(arena, RPMI_BATCH_OPS_MAX * sizeof(struct rpmi_op));
         log->headers = rpmi_arena_take(arena, RPMI_BATCH_OPS_MAX * RPMI_LINE_BYTES);
+        /* No two outstanding appends share an entry. */
+        RPM_ASSERT((log->entries_mask & (log->entries_mask + 1)) == 0 &&
+                   log->entries_mask + 1 >= log->inflight_max);
     }
     log->arena = *arena;
     return log;
@@ -201,6 +204,8 @@ static int make(struct rpm_conn *conn, const char *name, const struct rpm_log_op
 
 static void undo(struct rpm_log *log)
 {
+    /* The link reads no staged record any more, and none waits for a seal that never comes. */
+    RPM_ASSERT(log->completed == log->submitted && log->pending == 0 && log->waiting == 0);
     detach(log);
     rpmi_conn_leave(log->conn, &log->owner);
     release(log);
@@ -254,6 +259,8 @@ int rpmi_log_replan(struct rpm_log *log)
 {
     int err = make_plans(log, log->plan.level);
 
+    /* No append is outstanding that the old plan would have to seal. */
+    RPM_ASSERT(log->dead != 0 && log->completed == log->submitted && log->pending == 0);
     if (err != 0)
         return err;
     /* A new link may map the pool although the old one did not, or the other way round. */

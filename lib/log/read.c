@@ -20,9 +20,8 @@
 #include "base/opts.h"
 #include "plan/refuse.h"
 
-#include <librpm/reader.h>
-
 #include <inttypes.h>
+#include <librpm/reader.h>
 
 #define BUFFER_DEFAULT (256u << 10)
 #define BUFFER_MIN 4096u
@@ -369,6 +368,8 @@ static void return_record(struct rpm_reader *reader, const struct rpmi_frame *fr
                           struct rpm_record *record)
 {
     RPM_ASSERT(buffered(reader, RPMI_FRAME_HEADER_BYTES + frame->len) != NULL);
+    RPM_ASSERT(reader->persist_plan.seal_kind == 0 || /* else a power cut could take it back */
+               reader->persisted_lsn >= frame->lsn + RPMI_FRAME_HEADER_BYTES + frame->len);
     *record = (struct rpm_record){
         .data = buffered(reader, RPMI_LINE_BYTES) + RPMI_FRAME_HEADER_BYTES,
         .len = frame->len,
@@ -539,8 +540,7 @@ static int start(struct rpm_reader *reader, uint64_t from_lsn)
 {
     int err;
 
-    /* 0 means the head, which refresh() reads below; until then no trim_lsn may look as if it were
-     * behind next_lsn. */
+    /* 0: the head. Until refresh() has read it, next_lsn must not look as if it were trimmed. */
     reader->next_lsn = from_lsn == 0 ? RPM_LSN_NONE : from_lsn;
     err = refresh(reader);
     if (err != 0)

@@ -42,6 +42,8 @@ int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacit
     struct rpmi_reply reply;
     int err;
 
+    /* No append is outstanding that a new key, or another log of that name, would overtake. */
+    RPM_ASSERT(log->pending == 0 && log->completed == log->submitted);
     rpmi_log_drop_keys(log);
     memcpy(call.name, log->name, sizeof(call.name));
     err = rpmi_conn_call(log->conn, &call, &reply);
@@ -82,7 +84,8 @@ int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags)
     struct rpmi_reply reply;
     int err;
 
-    RPM_ASSERT(log->write_key == 0); /* one claim at a time */
+    RPM_ASSERT(log->write_key == 0);                           /* one claim at a time */
+    RPM_ASSERT(log->link_generation == log->conn->generation); /* read_key is still this log's */
     RPM_ASSERT((call_flags & RPMI_CALL_RESUME) == 0 || log->since != 0);
     err = rpmi_conn_call(log->conn, &call, &reply);
     if (err == 0)
@@ -163,6 +166,7 @@ int rpmi_log_recover(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visi
 
     RPM_ASSERT(log->write_key != 0);
     RPM_ASSERT(log->pending == 0 && log->completed == log->submitted); /* the tail may move */
+    RPM_ASSERT(log->waiting == 0 && log->reserved == 0);
     err = rpmi_log_scan(log, log->head.trim_lsn, visit, context, &log->report);
     if (err == 0 && log->report.end_lsn < least_lsn)
         err = ends_early(log, least_lsn);

@@ -207,6 +207,7 @@ static void report_chain(struct examination *exam, const struct rpmi_chain *chai
         report->chains_reported++;
     else
         return;
+    RPM_ASSERT(at < RPM_REPAIR_CHAINS); /* the report is the caller's memory */
     for (; at > 0 && report->chain[at - 1].first_lsn > chain->first_lsn; at--)
         report->chain[at] = report->chain[at - 1];
     report->chain[at] = (struct rpm_repair_chain){
@@ -282,8 +283,11 @@ static int claim(struct examination *exam)
         .bytes = exam->chains.epoch,
     };
     struct rpmi_reply reply;
-    int err = rpmi_conn_call(log->conn, &call, &reply);
+    int err;
 
+    RPM_ASSERT(log->write_key == 0);                         /* one claim at a time */
+    RPM_ASSERT((exam->opts->flags & RPM_REPAIR_WRITE) != 0); /* a report fences no writer */
+    err = rpmi_conn_call(log->conn, &call, &reply);
     return err != 0 ? err : rpmi_log_take_claim(log, &reply);
 }
 
@@ -296,8 +300,10 @@ static int write_head(struct examination *exam)
                               .flags = RPMI_CALL_REPAIR };
     struct rpm_repair_report found = exam->report; /* before the claim changed it */
     struct rpmi_reply reply;
-    int err = examine(exam);
+    int err;
 
+    RPM_ASSERT(log->write_key != 0); /* no writer appends between the examination and the head */
+    err = examine(exam);
     exam->report.state = found.state;
     memcpy(exam->report.why, found.why, sizeof(found.why));
     exam->report.claim = found.claim;
@@ -310,6 +316,8 @@ static int write_head(struct examination *exam)
                         log->name, exam->chains.epoch, log->epoch - 1);
     if (err != 0)
         return err;
+    RPM_ASSERT(exam->kept.first_lsn <= exam->kept.end_lsn &&
+               exam->kept.end_lsn - exam->kept.first_lsn <= log->capacity);
     call.bytes = exam->kept.first_lsn;
     call.lsn = exam->kept.end_lsn;
     err = rpmi_conn_call(log->conn, &call, &reply);

@@ -53,9 +53,11 @@ static void settle_trimmed(struct rpm_log *log, bool sole)
     }
 }
 
-static void deliver(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t *count)
+static void deliver(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t room,
+                    uint32_t *count)
 {
     RPM_ASSERT(log->unknown_count <= log->inflight_max);
+    RPM_ASSERT(log->unknown_count <= room); /* outcomes are the caller's memory */
     memcpy(outcomes, log->unknown, log->unknown_count * sizeof(outcomes[0]));
     *count = log->unknown_count;
     log->unknown_count = 0;
@@ -123,7 +125,8 @@ static int walk(struct rpm_log *log)
 
 /* Other writers may append and trim meanwhile: scan again until the head did not change. The log is
  * read only from now on. RPM_E_TRIMMED: some outcomes are -1. */
-static int settle_as_reader(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t *count)
+static int settle_as_reader(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t room,
+                            uint32_t *count)
 {
     bool unchanged = false;
     bool any_undecided = false;
@@ -150,7 +153,7 @@ static int settle_as_reader(struct rpm_log *log, struct rpm_outcome *outcomes, u
         any_undecided = any_undecided || outcome->present < 0;
     }
     end_writing(log);
-    deliver(log, outcomes, count);
+    deliver(log, outcomes, room, count);
     return any_undecided ? fail_trimmed(log) : 0;
 }
 
@@ -254,6 +257,7 @@ static int settle_as_writer(struct rpm_log *log)
         err = RPM_E_FENCED;
     if (err != 0)
         return err; /* RPM_E_FENCED: only for our caller, which then settles as a reader */
+    RPM_ASSERT(log->write_key != 0); /* no other writer appends while this decides */
     discard_staged(log);
     settle_trimmed(log, true);
     least = log->plan.level == RPM_DURABLE ? log->acked_lsn : 0;
@@ -276,7 +280,7 @@ static int settle_and_keep(struct rpm_log *log, struct rpm_outcome *outcomes, ui
         return err;
     err = settle_as_writer(log);
     if (err == 0) {
-        deliver(log, outcomes, count);
+        deliver(log, outcomes, room, count);
         return 0;
     }
     if (err != RPM_E_FENCED)
@@ -285,7 +289,7 @@ static int settle_and_keep(struct rpm_log *log, struct rpm_outcome *outcomes, ui
     log->dead = RPM_E_FENCED;
     err = rpmi_log_head(log);
     if (err == 0)
-        err = settle_as_reader(log, outcomes, count);
+        err = settle_as_reader(log, outcomes, room, count);
     return err == 0 ? RPM_E_FENCED : err;
 }
 
@@ -317,6 +321,7 @@ int rpm_log_settle(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t r
         return 0;
     if (err != 0)
         return err;
+    RPM_ASSERT(log->unknown_count == 0); /* every outcome was delivered before the claim ends */
     give_up_claim(log);
     end_writing(log);
     return 0;

@@ -59,6 +59,7 @@ static int window_get(struct window *window, uint64_t lsn, uint64_t need, const 
             len = need;
         if (len > log->capacity - position)
             len = log->capacity - position;
+        RPM_ASSERT(len <= RPMI_BOUNCE_BYTES);
         op = (struct rpmi_op){
             .kind = RPMI_OP_READ,
             .key = log->read_key,

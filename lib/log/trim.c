@@ -145,5 +145,6 @@ int rpm_log_trim(struct rpm_log *log, uint64_t lsn)
         log->free_lsn = lsn;
         return 0;
     }
+    RPM_ASSERT(!writes || lsn <= log->acked_lsn); /* no record without an outcome is trimmed */
     return rpmi_log_trim_call(log, lsn);
 }

@@ -89,6 +89,8 @@ int rpmi_log_flush(struct rpm_log *log)
             return err;
     }
     err = rpmi_log_wait(log, seq);
+    /* What rpm_log_persist() promises: every record that was accepted is at the level. */
+    RPM_ASSERT(err != 0 || log->dead != 0 || log->acked_lsn == log->tail_lsn);
     return log->dead != 0 ? log->dead : err;
 }
 
