@@ -176,6 +176,7 @@ int rpm_conn_open(const char *url, const struct rpm_conn_opts *opts, struct rpm_
 /* On a new link no op is outstanding: reset the counters of the old link's ops. */
 static void start_over(struct rpm_conn *conn)
 {
+    RPM_ASSERT(conn->holding == 0); /* no owner posts on the new link what it held back before */
     conn->generation++;
     conn->throttle.posted -= conn->credit.used;
     conn->credit.used = 0;

@@ -33,6 +33,7 @@ uint64_t rpmi_conn_deadline(struct rpm_conn *conn)
 
 int rpmi_conn_join(struct rpm_conn *conn, struct rpmi_owner *owner)
 {
+    RPM_ASSERT(owner->complete != NULL && owner->lost != NULL); /* it hears of each op and loss */
     for (uint32_t i = 1; i <= RPMI_OWNERS_MAX; i++) {
         if (conn->owners[i] != NULL)
             continue;
@@ -49,6 +50,7 @@ int rpmi_conn_join(struct rpm_conn *conn, struct rpmi_owner *owner)
 void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner)
 {
     RPM_ASSERT(conn->owners[owner->slot] == owner && !owner->holds);
+    RPM_ASSERT(owner != &conn->self && conn->owners_open > 0);
     RPM_ASSERT(owner->due == 0);
     conn->owners[owner->slot] = NULL;
     conn->owners_open--;
@@ -57,6 +59,7 @@ void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner)
 /* The owner of a failed op gets its status; every other owner gets RPM_E_LOST or RPM_E_TIMEDOUT. */
 static int lose(struct rpm_conn *conn, int status)
 {
+    RPM_ASSERT(status != 0); /* else no owner would stop writing */
     if (conn->link->lost != RPM_E_LOST && conn->link->lost != RPM_E_TIMEDOUT)
         conn->link->lost = status == RPM_E_TIMEDOUT ? RPM_E_TIMEDOUT : RPM_E_LOST;
     status = conn->link->lost;
@@ -116,8 +119,11 @@ static void count(struct rpm_conn *conn, const struct rpmi_op *op)
 /* Give back the credits of one completion, then call its owner. */
 static void deliver(struct rpm_conn *conn, const struct rpmi_done *done)
 {
-    struct rpmi_owner *owner = conn->owners[done->id >> RPMI_OWNER_SEQ_BITS];
+    uint64_t slot = done->id >> RPMI_OWNER_SEQ_BITS;
+    struct rpmi_owner *owner;
 
+    RPM_ASSERT(slot <= RPMI_OWNERS_MAX);
+    owner = conn->owners[slot];
     if (done->status == 0) {
         RPM_ASSERT(conn->due_count > 0);
         rpmi_credit_give(&conn->credit, conn->due[conn->due_first].credits);
@@ -128,6 +134,7 @@ static void deliver(struct rpm_conn *conn, const struct rpmi_done *done)
     conn->ended++;
     if (owner == NULL || owner->lost_reported)
         return;
+    RPM_ASSERT(owner->due > 0 || done->status != 0); /* no completion is taken for another */
     if (done->status == 0) /* else the link is lost, and so is what was due */
         owner->due--;
     owner->complete(owner, done->id & ((1ull << RPMI_OWNER_SEQ_BITS) - 1), done->status);
@@ -285,6 +292,7 @@ static int push(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
                 conn->link->lost = taken;
             return reap(conn);
         }
+        RPM_ASSERT((uint32_t)taken <= n - sent); /* the link takes no op twice */
         sent += (uint32_t)taken;
         if (taken > 0)
             continue;
@@ -352,8 +360,10 @@ static int post_some(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n, uin
 static int post_synchronous(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_op *ops,
                             uint32_t n, uint64_t seq)
 {
-    int taken = conn->link->ops->post(conn->link, ops, n);
+    int taken;
 
+    RPM_ASSERT(conn->due_count == 0); /* no op of another link can still complete */
+    taken = conn->link->ops->post(conn->link, ops, n);
     for (uint32_t i = 0; i < n; i++)
         count(conn, &ops[i]);
     if (RPMI_LIKELY(taken == (int)n))
@@ -408,6 +418,7 @@ int rpmi_conn_post(struct rpm_conn *conn, struct rpmi_owner *owner, struct rpmi_
     uint32_t from = 0;
 
     RPM_ASSERT(n > 0 && n <= RPMI_BATCH_OPS_MAX);
+    RPM_ASSERT_SLOW(conn->owners[owner->slot] == owner); /* who gets the completion */
     if (RPMI_UNLIKELY(conn->link->lost != 0))
         return reap(conn);
     if (rpmi_conn_is_synchronous(conn))
@@ -436,6 +447,7 @@ int rpmi_conn_exec(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n)
     uint64_t seq;
     int err;
 
+    RPM_ASSERT(n > 0 && n <= RPMI_BATCH_OPS_MAX);
     ops[n - 1].flags |= RPMI_OP_SIGNALED;
     while ((err = rpmi_conn_post(conn, &conn->self, ops, n, 0)) == RPM_E_BUSY) {
         if (deadline == 0)

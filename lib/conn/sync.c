@@ -20,8 +20,10 @@ static int read_piece(struct rpm_conn *conn, uint32_t key, uint64_t offset, void
         .len = len,
         .into = rpmi_conn_is_synchronous(conn) ? into : conn->bounce,
     };
-    int err = rpmi_conn_exec(conn, &op, 1);
+    int err;
 
+    RPM_ASSERT(op.into == into || len <= RPMI_BOUNCE_BYTES);
+    err = rpmi_conn_exec(conn, &op, 1);
     if (err == 0 && op.into != into)
         memcpy(into, op.into, len);
     return err;
