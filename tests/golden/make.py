@@ -18,12 +18,12 @@ import struct
 import sys
 
 XXH = ctypes.CDLL("libxxhash.so.0")
-XXH.XXH3_64bits.restype = ctypes.c_uint64
-XXH.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+XXH.XXH3_64bits_withSeed.restype = ctypes.c_uint64
+XXH.XXH3_64bits_withSeed.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64]
 
 
-def xxh3(data):
-    return XXH.XXH3_64bits(bytes(data), len(data))
+def xxh3(data, seed=0):
+    return XXH.XXH3_64bits_withSeed(bytes(data), len(data), seed)
 
 
 class Block:
@@ -433,13 +433,14 @@ def golden():
     }
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(files, about):
+    """Writes @files, as golden() returns them, or with --check compares them."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--check", action="store_true", help="compare only")
     args = parser.parse_args()
     differ = 0
-    for name, (title, block) in golden().items():
+    for name, (title, block) in files.items():
         path = args.folder / f"{name}.hex"
         text = block.hex(title)
         if not args.check:
@@ -451,4 +452,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(golden(), __doc__))
