@@ -7,6 +7,7 @@
  */
 #include "transport/shm/shm.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -47,6 +48,7 @@ static int connect_socket(const char *path, uint64_t deadline_ns, int *sock)
 
     if (fd < 0)
         return rpmi_fail(RPM_E_NOMEM, "cannot make a socket: %s", strerror(errno));
+    RPM_ASSERT(strlen(path) < sizeof(address.sun_path));
     memcpy(address.sun_path, path, strlen(path) + 1);
     while (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
         int err = errno;

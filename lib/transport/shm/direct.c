@@ -67,6 +67,7 @@ __attribute__((cold)) static int fenced(void)
 static inline int section_enter(struct guarded_section *section, const struct rpmi_shm_key *key,
                                 bool membarrier)
 {
+    RPM_ASSERT_SLOW(key->guard != NULL);
     if (section->key != NULL) {
         if (section->key->guard == key->guard && section->key->epoch == key->epoch)
             return 0;
@@ -97,6 +98,23 @@ static int refuse_op(const struct rpmi_op *op, int err)
     return refuse(op->key, op->offset, op->len, err);
 }
 
+/* The key's memory is inside what this process has mapped. */
+static inline bool is_mapped(const struct rpmi_direct *direct, const struct rpmi_shm_key *key)
+{
+    uintptr_t base = (uintptr_t)key->base;
+
+    return rpmi_in_bounds(base - (uintptr_t)direct->pool, key->bytes, direct->pool_bytes) ||
+           rpmi_in_bounds(base - (uintptr_t)direct->dram, key->bytes, direct->dram_bytes) ||
+           key->base == direct->scratch;
+}
+
+/* May bytes of this key be changed? Those that a claim guards only in the claim's section. */
+static inline bool is_entered(const struct guarded_section *section, const struct rpmi_shm_key *key)
+{
+    return key->guard == NULL || (section->key != NULL && section->key->guard == key->guard &&
+                                  section->key->epoch == key->epoch);
+}
+
 /* The key @id if it has the rights and the range, or NULL and @err. */
 static inline const struct rpmi_shm_key *find(const struct rpmi_direct *direct, uint32_t id,
                                               uint32_t rights, uint64_t offset, uint64_t len,
@@ -113,6 +131,7 @@ static inline const struct rpmi_shm_key *find(const struct rpmi_direct *direct, 
         *err = refuse(id, offset, len, RPM_E_RANGE);
         return NULL;
     }
+    RPM_ASSERT_SLOW(is_mapped(direct, key));
     return key;
 }
 
@@ -139,6 +158,7 @@ static inline int do_write(struct rpmi_shm *shm, const struct rpmi_op *op,
         if (err != 0)
             return err;
     }
+    RPM_ASSERT_SLOW(is_entered(section, key));
     if (shm->direct.past_cache) {
         rpmi_write_fn *write =
             (op->flags & RPMI_OP_CACHED) != 0 ? rpmi_cpu.back_write : rpmi_cpu.nt_write;
@@ -164,6 +184,7 @@ static int do_persist(struct rpmi_shm *shm, const struct rpmi_op *op,
     first = ((uintptr_t)key->base + op->offset) & ~(uintptr_t)(RPMI_PAGE_BYTES - 1);
     switch (shm->link.facts.domain) {
     case RPM_DOMAIN_ADR:
+        RPM_ASSERT(rpmi_cpu.can_flush); /* else 0 would promise what no instruction did */
         rpmi_cpu_flush(key->base + op->offset, op->len);
         break;
     case RPM_DOMAIN_MSYNC:
@@ -217,6 +238,8 @@ static inline uint64_t *find_word(struct rpmi_shm *shm, uint32_t id, uint64_t of
         if (*err != 0)
             return NULL;
     }
+    RPM_ASSERT_SLOW(is_entered(section, key));
+    RPM_ASSERT(rpmi_is_aligned((uintptr_t)key->base, sizeof(uint64_t))); /* else no atomic */
     return (uint64_t *)(void *)(key->base + offset);
 }
 
@@ -342,6 +365,7 @@ int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t
     struct guarded_section section = { 0 };
     int err = 0;
 
+    RPM_ASSERT(shm->direct.entered == NULL); /* this would end the section that was entered */
     if (RPMI_UNLIKELY(link->lost != 0))
         return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
     if (RPMI_UNLIKELY(!rpmi_liveness_alive(shm->liveness)))
@@ -408,6 +432,7 @@ static int fast_enter(struct rpmi_link *link, uint32_t id, uint64_t bytes, bool 
 static inline unsigned char *fast_place(const struct rpmi_direct *direct, uint64_t offset,
                                         uint64_t len)
 {
+    RPM_ASSERT_SLOW(direct->entered != NULL);
     RPM_ASSERT(offset >= direct->entered->guarded_bytes && offset < direct->entered_bytes &&
                len <= direct->entered_bytes - offset);
     return direct->entered->base + offset;
@@ -440,6 +465,7 @@ static void fast_leave(struct rpmi_link *link)
     struct rpmi_direct *direct = &rpmi_shm_of(link)->direct;
     struct guarded_section section = { .key = direct->entered, .unfenced = true };
 
+    RPM_ASSERT_SLOW(direct->entered != NULL);
     section_leave(&section);
     direct->entered = NULL;
 }
@@ -471,6 +497,7 @@ static int fast_swap(struct rpmi_link *link, uint32_t id, uint64_t offset, uint6
     int err = RPM_E_LOST;
     uint64_t *word = RPMI_LIKELY(is_open(shm)) ? find_word(shm, id, offset, &section, &err) : NULL;
 
+    RPM_ASSERT_SLOW(shm->direct.entered == NULL); /* this would end the section that was entered */
     if (word == NULL)
         return err;
     *found = swap(word, expect, desired);

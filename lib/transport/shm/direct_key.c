@@ -81,6 +81,7 @@ int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
     bool fresh = shm->stage.base == NULL;
     int err;
 
+    RPM_ASSERT(direct->lock_fd < 0); /* no claim or object of an earlier connection is locked */
     direct->lock_fd = open_for_locks(grant->fds[RPMI_FD_POOL]);
     if (direct->lock_fd < 0)
         return rpmi_fail(RPM_E_NOCAP, "cannot open the pool for locks: %s; mode=ring needs none",
@@ -130,6 +131,7 @@ void rpmi_direct_detach(struct rpmi_shm *shm)
 {
     struct rpmi_direct *direct = &shm->direct;
 
+    RPM_ASSERT(direct->entered == NULL); /* no store is under way in what is unmapped here */
     memset(direct->key, 0, sizeof(direct->key));
     shm->link.fast_path = NULL;
     if (direct->pool != NULL)
@@ -251,6 +253,7 @@ static void end_lease(const struct rpmi_direct *direct, const unsigned char *bas
  * has. */
 static void end_claim(struct rpmi_direct *direct, const struct rpmi_shm_key *claim)
 {
+    RPM_ASSERT(claim->guard != NULL && claim->lock_at != 0);
     if (lock_bytes(direct->lock_fd, claim->lock_at, 1, F_UNLCK) != 0)
         RPM_ASSERT(errno != EINVAL);
     for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++)
@@ -274,6 +277,7 @@ static void learn_close(struct rpmi_shm *shm, const struct rpmi_call *call)
 
 int rpmi_direct_learn(struct rpmi_shm *shm, const struct rpmi_call *call, struct rpmi_reply *reply)
 {
+    RPM_ASSERT(shm->direct.entered == NULL); /* no key that is in use changes */
     if (reply->status != 0)
         return 0;
     switch (call->kind) {

@@ -77,6 +77,7 @@ static int take_ring(struct rpmi_shm *shm, struct rpmi_ring *fresh)
 {
     struct rpmi_ring_client *ring = &shm->ring;
 
+    RPM_ASSERT(ring->sent == NULL && shm->stage.used == 0); /* staging memory never moves */
     ring->sent = rpmi_alloc(fresh->slots * sizeof(ring->sent[0]), RPMI_LINE_BYTES);
     if (ring->sent == NULL) {
         (void)munmap(fresh->head, fresh->bytes);
@@ -99,6 +100,7 @@ int rpmi_ring_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
         err = ring->sent == NULL ? take_ring(shm, &fresh) : move_ring(shm, &fresh);
     if (err != 0)
         return err;
+    RPM_ASSERT(ring->notify_fd < 0); /* no engine of an earlier server is notified */
     shm->link.flags = RPMI_LINK_STEPS;
     ring->posted = 0;
     ring->reaped = 0;
@@ -223,6 +225,7 @@ int rpmi_ring_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n
     for (uint32_t i = 0; i < n; i++) {
         uint32_t index = (uint32_t)ring->posted & (slots - 1);
 
+        RPM_ASSERT_SLOW(ring->posted - ring->reaped < slots); /* the slot's last op was reaped */
         put_op(&ring->ring, index, &ops[i], i + 1 == n ? RPMI_SLOT_LAST : 0);
         ring->sent[index].id = ops[i].id;
         ring->sent[index].signaled = (ops[i].flags & RPMI_OP_SIGNALED) != 0;
@@ -267,6 +270,7 @@ static int reap(struct rpmi_ring_client *ring, struct rpmi_done *done, uint32_t 
     uint32_t mask = ring->ring.slots - 1;
     uint32_t count = 0;
 
+    RPM_ASSERT(ring->done - ring->reaped <= ring->posted - ring->reaped); /* refresh() judges it */
     while (ring->reaped != ring->done && count < n) {
         uint32_t index = (uint32_t)ring->reaped & mask;
         int status = outcome(ring, index);

@@ -55,8 +55,10 @@ static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_shm *shm)
 static int attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
 {
     const struct rpmi_accept *accepted = &grant->accepted;
-    int err = rpmi_liveness_map(grant->fds[RPMI_FD_LIVENESS], &shm->liveness);
+    int err;
 
+    RPM_ASSERT(shm->liveness == NULL && shm->sock < 0); /* the connection before was detached */
+    err = rpmi_liveness_map(grant->fds[RPMI_FD_LIVENESS], &shm->liveness);
     if (err != 0)
         return err;
     shm->membarrier = rpmi_membarrier_register() && shm->liveness->membarrier != 0;
@@ -149,8 +151,10 @@ static int redial(struct rpmi_link *link, uint64_t deadline_ns)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
     struct rpmi_grant grant;
-    int err = rpmi_shm_dial(shm, deadline_ns, &grant);
+    int err;
 
+    RPM_ASSERT(link->lost != 0); /* its user knows that ops and keys have ended */
+    err = rpmi_shm_dial(shm, deadline_ns, &grant);
     if (err != 0)
         return err;
     err = rpmi_remote_same_facts(&link->facts, &grant.accepted.facts);
@@ -287,6 +291,7 @@ static int shm_watch(struct rpmi_link *link, int epoll_fd)
     struct rpmi_shm *shm = rpmi_shm_of(link);
     int err = 0;
 
+    RPM_ASSERT(!shm->watch.on); /* the set before would keep the descriptors */
     shm->watch = (struct rpmi_watch){ .on = true, .epoll_fd = epoll_fd };
     if (shm->sock >= 0) /* none: the next reconnect adds it */
         err = watch_socket(shm);
@@ -299,6 +304,7 @@ static int shm_arm(struct rpmi_link *link, uint64_t *by_ns)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
 
+    RPM_ASSERT(shm->watch.on); /* else no event would end the caller's sleep */
     if (!is_direct(link))
         return rpmi_ring_arm(link, by_ns);
     if (link->lost != 0)

@@ -8,6 +8,7 @@
  */
 #include "transport/shm/sock.h"
 
+#include "base/assert.h"
 #include "base/err.h"
 #include "base/fd.h"
 
@@ -43,6 +44,7 @@ int rpmi_sock_send(int sock, const void *bytes, size_t len, const int *fds, int 
     struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
     union fd_space space;
 
+    RPM_ASSERT(n >= 0 && n <= RPMI_SOCK_FDS_MAX);
     if (n > 0) {
         struct cmsghdr *header = &space.align;
 
