@@ -10,6 +10,7 @@
  */
 #include "transport/stream/stream.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -197,6 +198,7 @@ static int handshake(const struct rpmi_stream *stream, uint64_t deadline_ns, str
     struct rpmi_transcript transcript;
     int err = rpmi_net_hello_make(&transcript);
 
+    RPM_ASSERT((pipe->tls != NULL) == (stream->tls_ctx != NULL)); /* none in the clear */
     if (err == 0)
         err = rpmi_pipe_send_all(pipe, transcript.hello, sizeof(transcript.hello), deadline_ns);
     if (err == 0)

@@ -68,6 +68,7 @@ bool rpmi_pipe_pending(const struct rpmi_pipe *pipe)
 
 int rpmi_pipe_wait(const struct rpmi_pipe *pipe, bool sending, uint64_t deadline_ns)
 {
+    RPM_ASSERT(pipe->fd >= 0); /* poll() ignores a closed one, and would sleep till the deadline */
     if (rpmi_fd_wait(pipe->fd, sending ? POLLIN | POLLOUT : POLLIN, deadline_ns))
         return 0;
     return rpmi_fail(RPM_E_TIMEDOUT, "the other side did not answer before the deadline; "

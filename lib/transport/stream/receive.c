@@ -38,6 +38,8 @@ static void take_data(struct rpmi_stream *stream)
 
     if (n > stream->data_left)
         n = stream->data_left;
+    /* The memory is that of an outstanding request. */
+    RPM_ASSERT(stream->data_request - stream->reaped < stream->posted - stream->reaped);
     RPM_ASSERT(n <= slot->want - slot->got);
     memcpy(slot->into + slot->got, stream->in + stream->in_from, n);
     slot->got += n;
@@ -139,6 +141,7 @@ static int take_all(struct rpmi_stream *stream)
             take_data(stream);
         else
             taken = take_answer(stream);
+    RPM_ASSERT(stream->in_from <= stream->in_end); /* no answer is taken before it is whole */
     if (stream->in_from == stream->in_end) {
         stream->in_from = stream->in_end = 0;
     } else if (stream->in_from > 0) {
@@ -187,6 +190,7 @@ static inline int outcome(struct rpmi_stream *stream, const struct rpmi_stream_s
         rpmi_stream_end(stream);
         return invalid_answer("a result shorter than the request asks for");
     }
+    RPM_ASSERT(stream->failures > 0);
     stream->failures--;
     if (!ends_post_only(slot->status))
         rpmi_stream_end(stream);
@@ -197,6 +201,7 @@ static int reap(struct rpmi_stream *stream, struct rpmi_done *done, uint32_t n)
 {
     uint32_t count = 0;
 
+    RPM_ASSERT(stream->done - stream->reaped <= stream->posted - stream->reaped);
     while (stream->reaped != stream->done && count < n) {
         const struct rpmi_stream_sent *slot = rpmi_stream_slot(stream, stream->reaped);
         int status = outcome(stream, slot);
@@ -244,6 +249,7 @@ int rpmi_stream_arm(struct rpmi_link *link, uint64_t *by_ns)
     struct rpmi_stream *stream = rpmi_stream_of(link);
     bool waits_for_room;
 
+    RPM_ASSERT(stream->watch.on); /* else no event would end the caller's sleep */
     (void)by_ns;
     if (link->lost != 0)
         return 1;

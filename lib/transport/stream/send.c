@@ -74,6 +74,8 @@ static void put_op(struct rpmi_stream *stream, const struct rpmi_op *op, uint8_t
         .len = op->len,
     };
 
+    RPM_ASSERT(op->head_bytes <= RPMI_LINE_BYTES);
+    RPM_ASSERT_SLOW(stream->posted - stream->reaped < stream->slots);
     if (stream->piece_room - stream->piece_at < RPMI_STREAM_PIECE_MAX)
         stream->piece_at = 0;
     *slot = (struct rpmi_stream_sent){
@@ -102,6 +104,8 @@ static void put_op(struct rpmi_stream *stream, const struct rpmi_op *op, uint8_t
             (uint16_t)put_operands(stream->piece + slot->piece + RPMI_REQUEST_BYTES, op);
         slot->piece_bytes += request.head_bytes;
     }
+    /* Its bytes are not those of another request that is not sent yet. */
+    RPM_ASSERT(slot->piece_bytes <= RPMI_STREAM_PIECE_MAX);
     rpmi_request_put(stream->piece + slot->piece, &request);
     stream->piece_at += slot->piece_bytes;
     stream->posted++;
@@ -176,6 +180,7 @@ static void add(struct gather *gather, const unsigned char *bytes, uint64_t len)
     else
         gather->iov[gather->n++] =
             (struct iovec){ .iov_base = (void *)(uintptr_t)bytes, .iov_len = len };
+    RPM_ASSERT(gather->n <= PIECES_MAX);
 }
 
 /* Gather as many requests as fit, from where the last send stopped. */
@@ -208,6 +213,7 @@ static void account(struct rpmi_stream *stream, uint64_t bytes)
         bytes -= whole;
         stream->sent++;
     }
+    RPM_ASSERT(bytes == 0 || stream->sent != stream->posted); /* no more than was posted */
     stream->sent_bytes = bytes;
 }
 

@@ -11,6 +11,7 @@
  */
 #include "transport/stream/stream.h"
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -42,6 +43,7 @@ static int take_url(const struct rpmi_url *url, struct rpmi_stream *stream)
 /* Allocate slots and pieces: the accept message says how many requests may be outstanding. */
 static int take_memory(struct rpmi_stream *stream, uint32_t slots)
 {
+    RPM_ASSERT((slots & (slots - 1)) == 0); /* requests find their slot by a mask */
     stream->slots = slots;
     stream->piece_room = (slots + 2) * RPMI_STREAM_PIECE_MAX;
     stream->slot = rpmi_alloc(slots * sizeof(stream->slot[0]), RPMI_LINE_BYTES);
@@ -72,6 +74,7 @@ static void stream_free(struct rpmi_stream *stream)
 static void attach(struct rpmi_stream *stream, const struct rpmi_pipe *pipe,
                    const struct rpmi_accept *accepted)
 {
+    RPM_ASSERT(stream->pipe.fd < 0); /* no answer of the connection before can arrive */
     stream->pipe = *pipe;
     stream->posted = stream->sent = stream->done = stream->reaped = 0;
     stream->sent_bytes = stream->held_bytes = 0;
@@ -134,8 +137,10 @@ static int redial(struct rpmi_link *link, uint64_t deadline_ns)
     struct rpmi_stream *stream = rpmi_stream_of(link);
     struct rpmi_accept accepted;
     struct rpmi_pipe pipe;
-    int err = rpmi_stream_dial(stream, deadline_ns, &pipe, &accepted);
+    int err;
 
+    RPM_ASSERT(link->lost != 0); /* its user knows that ops and keys have ended */
+    err = rpmi_stream_dial(stream, deadline_ns, &pipe, &accepted);
     if (err != 0)
         return err;
     err = check_fit(stream, &accepted);
@@ -204,6 +209,8 @@ static int send_call(struct rpmi_stream *stream, unsigned char *bytes, size_t le
 {
     struct iovec iov = { .iov_base = bytes, .iov_len = len };
 
+    /* The call does not go into the middle of a request. */
+    RPM_ASSERT(stream->sent == stream->posted && stream->sent_bytes == 0);
     while (iov.iov_len > 0) {
         int64_t sent = rpmi_pipe_send(&stream->pipe, &iov, 1);
         int err = sent < 0 ? (int)sent : 0;
@@ -230,8 +237,10 @@ static int exchange(struct rpmi_stream *stream, const struct rpmi_call *call,
     const struct rpmi_request request = { .kind = RPMI_REQUEST_CALL,
                                           .body_bytes = RPMI_CALL_BYTES };
     unsigned char bytes[RPMI_REQUEST_BYTES + RPMI_CALL_BYTES];
-    int err = flush_all(stream, deadline_ns);
+    int err;
 
+    RPM_ASSERT(!stream->call.wanted); /* no late reply is taken for that of this call */
+    err = flush_all(stream, deadline_ns);
     if (err != 0)
         return err;
     rpmi_request_put(bytes, &request);
@@ -263,6 +272,7 @@ static int stream_watch(struct rpmi_link *link, int epoll_fd)
     struct rpmi_stream *stream = rpmi_stream_of(link);
     int err = 0;
 
+    RPM_ASSERT(!stream->watch.on); /* the set before would keep the descriptor */
     stream->watch = (struct rpmi_watch){ .on = true, .epoll_fd = epoll_fd };
     if (stream->pipe.fd >= 0) /* none: the next reconnect adds it */
         err = rpmi_watch_add(&stream->watch, stream->pipe.fd);

@@ -227,6 +227,7 @@ int rpmi_tls_begin_client(struct ssl_ctx_st *ctx, const char *host, struct rpmi_
 
     if (err != 0)
         return err;
+    RPM_ASSERT((SSL_get_verify_mode(pipe->tls) & SSL_VERIFY_PEER) != 0); /* checks the server */
     if (is_address(host))
         ok = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(pipe->tls), host);
     else
