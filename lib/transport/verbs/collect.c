@@ -56,6 +56,8 @@ static void request_ended(struct rpmi_verbs *verbs, const struct ibv_wc *wc)
 {
     if (verbs->broken)
         return;
+    /* Completions come in order, each of a request that was posted and has not finished. */
+    RPM_ASSERT(wc->wr_id >= verbs->finished && wc->wr_id < verbs->posted);
     verbs->finished = wc->wr_id + 1;
     verbs->by_opcode[wc->opcode % (sizeof(verbs->by_opcode) / sizeof(verbs->by_opcode[0]))]++;
 }
@@ -138,6 +140,7 @@ static bool take_answer(struct rpmi_verbs *verbs, const unsigned char *message, 
 {
     if (*flag || !verbs->asking)
         return false;
+    RPM_ASSERT(verbs->messages_out > 0 && len <= sizeof(verbs->answer));
     verbs->asking = false;
     memcpy(verbs->answer, message, len);
     verbs->messages_out--;
@@ -192,6 +195,7 @@ void rpmi_verbs_collect(struct rpmi_verbs *verbs)
     struct ibv_wc wc[POLL_MAX];
     int n;
 
+    RPM_ASSERT(verbs->cq != NULL);
     do {
         n = ibv_poll_cq(verbs->cq, POLL_MAX, wc);
         for (int i = 0; i < n; i++) {

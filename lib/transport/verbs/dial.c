@@ -179,6 +179,7 @@ static int make_queues(struct rpmi_verbs *verbs)
     int cqes = (int)(verbs->send_wrs + verbs->receives_n);
     int err;
 
+    RPM_ASSERT(verbs->channel == NULL && verbs->cq == NULL);
     if (wanted.send_wrs > verbs->nic.wr_max || (uint32_t)cqes > verbs->nic.cqe_max)
         return rpmi_fail(RPM_E_NOCAP,
                          "device %s takes %u requests and %u completions at once, needed are %u "
@@ -209,6 +210,7 @@ static int use_device(struct rpmi_verbs *verbs)
 
     if (err != 0)
         return err;
+    RPM_ASSERT(verbs->pd == NULL && verbs->own_mr == NULL && verbs->stage_mr == NULL);
     verbs->pd = ibv_alloc_pd(verbs->nic.verbs);
     if (verbs->pd == NULL)
         return rpmi_fail(RPM_E_NOMEM, "no protection domain: %s", strerror(errno));
@@ -240,6 +242,7 @@ static int establish(struct rpmi_verbs *verbs, uint64_t deadline_ns)
 
 static void reset(struct rpmi_verbs *verbs)
 {
+    RPM_ASSERT(verbs->qp.qp == NULL && verbs->cq == NULL); /* no completion is counted again */
     memset(verbs->key, 0, sizeof(verbs->key));
     memset(verbs->fenced, 0, sizeof(verbs->fenced));
     verbs->credits = 2; /* until the accept message says how many */

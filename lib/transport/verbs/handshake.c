@@ -7,6 +7,7 @@
  */
 #include "transport/verbs/verbs.h"
 
+#include "base/assert.h"
 #include "base/err.h"
 
 #include <stdio.h>
@@ -51,6 +52,7 @@ int rpmi_verbs_handshake(struct rpmi_verbs *verbs, uint64_t deadline_ns,
 {
     int err = rpmi_challenge_get(verbs->transcript.challenge, RPMI_CHALLENGE_BYTES);
 
+    RPM_ASSERT(!verbs->accepted); /* no earlier server's accept counts */
     if (err == 0)
         err = send_auth(verbs);
     if (err == 0)

@@ -8,6 +8,7 @@
  */
 #include "transport/verbs/verbs.h"
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -29,6 +30,7 @@ static unsigned char *map(uint64_t bytes)
 
 int rpmi_verbs_memory_open(struct rpmi_verbs *verbs, uint32_t depth, uint64_t staging_bytes)
 {
+    RPM_ASSERT(verbs->own == NULL && verbs->stage.base == NULL); /* staging memory never moves */
     verbs->send_wrs = depth * WRS_EACH + RPMI_CHAIN_MAX;
     verbs->receives_n = RPMI_MESSAGES_MAX + RECEIVES_SPARE;
     verbs->own_bytes = rpmi_align_up(RPMI_ZEROS_BYTES + RPMI_CALL_SLOT_BYTES +
@@ -45,6 +47,8 @@ int rpmi_verbs_memory_open(struct rpmi_verbs *verbs, uint32_t depth, uint64_t st
     verbs->call_slot = verbs->own + RPMI_ZEROS_BYTES;
     verbs->slots = verbs->call_slot + RPMI_CALL_SLOT_BYTES;
     verbs->receives = verbs->slots + (uint64_t)verbs->send_wrs * RPMI_SLOT_BYTES;
+    RPM_ASSERT(verbs->receives + (uint64_t)verbs->receives_n * RPMI_MSG_TO_CLIENT <=
+               verbs->own + verbs->own_bytes);
     verbs->link.depth = depth;
     return 0;
 }
@@ -62,6 +66,7 @@ int rpmi_verbs_memory_register(struct rpmi_verbs *verbs)
 {
     int err = 0;
 
+    RPM_ASSERT(verbs->pd != NULL);
     if (verbs->own_mr == NULL)
         err = rpmi_nic_register(&verbs->nic, verbs->pd, verbs->own, verbs->own_bytes,
                                 RPMI_NIC_LOCAL, &verbs->own_mr);
@@ -85,6 +90,7 @@ int rpmi_verbs_receive(struct rpmi_verbs *verbs, uint32_t i)
     };
     struct ibv_recv_wr *bad;
 
+    RPM_ASSERT(i < verbs->receives_n); /* the NIC stores what the server sends there */
     if (ibv_post_recv(verbs->qp.qp, &wr, &bad) != 0)
         return rpmi_fail(RPM_E_LOST, "the device refuses a receive: %s", strerror(errno));
     return 0;

@@ -199,7 +199,7 @@ static const char *advice(enum rpm_medium medium, enum rpm_device_capability cap
 static bool try_access(const struct rpmi_nic *nic, struct ibv_pd *pd,
                        const struct rpmi_mr_probe *probe, uint32_t access)
 {
-    struct ibv_mr *mr;
+    struct ibv_mr *mr = NULL;
     int err = rpmi_nic_register(nic, pd, probe->base, probe->bytes, access, &mr);
 
     if (err == 0 && ibv_dereg_mr(mr) != 0)

@@ -6,6 +6,7 @@
  */
 #include "transport/verbs/nic.h"
 
+#include "base/assert.h"
 #include "base/err.h"
 
 #include <string.h>
@@ -101,6 +102,7 @@ int rpmi_nic_register(const struct rpmi_nic *nic, struct ibv_pd *pd, void *base,
 {
     unsigned flags = access_flags(access);
 
+    RPM_ASSERT(*mr == NULL); /* a registration that is forgotten stays open to the other side */
     if (bytes > nic->region_max)
         return rpmi_fail(RPM_E_TOOBIG, "device %s registers %llu bytes at once, not %llu",
                          ibv_get_device_name(nic->verbs->device),

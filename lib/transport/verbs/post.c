@@ -52,6 +52,7 @@ static struct rpmi_wr *next_wr(struct wr_chain *chain, enum ibv_wr_opcode opcode
     struct rpmi_wr *wr = &verbs->chain[chain->n++];
 
     RPM_ASSERT(chain->n <= RPMI_CHAIN_MAX);
+    RPM_ASSERT(verbs->posted - verbs->finished < verbs->send_wrs); /* its slot is not in use */
     wr->flush_bytes = 0;
     wr->word = false;
     wr->wr = (struct ibv_send_wr){
@@ -180,6 +181,7 @@ static struct rpmi_wr *put_write(struct wr_chain *chain, const struct rpmi_op *o
         add_sge(wr, verbs->own, first, verbs->own_mr->lkey);
     }
     if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
+        RPM_ASSERT(verbs->messages_out < verbs->credits);
         wr->wr.imm_data = htonl(rpmi_imm_make(op->key, op->offset));
         verbs->rpcs++;
         verbs->messages_out++;
@@ -259,6 +261,7 @@ static struct rpmi_wr *put_message(struct wr_chain *chain, const struct rpmi_op 
     const struct rpmi_rpc rpc = { op->kind,   flags, op->key, op->offset + piece->from,
                                   piece->len, data };
 
+    RPM_ASSERT(verbs->messages_out < verbs->credits); /* the server has a receive for it */
     rpmi_rpc_put(slot, &rpc);
     if (piece->head_bytes != 0)
         memcpy(slot + RPMI_RPC_BYTES, op->head, piece->head_bytes);
@@ -457,6 +460,7 @@ static void take(struct wr_chain *chain, const struct rpmi_op *op)
     uint32_t first = chain->n;
     struct rpmi_wr *wr = put_op(chain, op);
 
+    RPM_ASSERT(verbs->sent_tail - verbs->sent_head <= verbs->link.depth); /* was reported before */
     if ((op->flags & RPMI_OP_FENCED) != 0)
         verbs->chain[first].wr.send_flags |= IBV_SEND_FENCE;
     maybe_signal(verbs, wr, rpcs == 0 && (op->flags & RPMI_OP_SIGNALED) != 0);
@@ -507,6 +511,7 @@ static void refuse(struct wr_chain *chain, const struct rpmi_op *op, int status)
         verbs->chain[chain->n - 1].wr.send_flags |= IBV_SEND_SIGNALED;
         verbs->unsignaled = 0;
     }
+    RPM_ASSERT(verbs->sent_tail - verbs->sent_head < verbs->link.depth);
     verbs->sent[verbs->sent_tail++ % verbs->link.depth] = (struct rpmi_verbs_sent){
         .id = op->id,
         .wr = verbs->posted - 1,
@@ -575,6 +580,7 @@ int rpmi_verbs_send(struct rpmi_verbs *verbs, const void *bytes, uint32_t len)
     RPM_ASSERT(len <= RPMI_CALL_SLOT_BYTES);
     if (verbs->posted - verbs->finished >= verbs->send_wrs || verbs->messages_out >= verbs->credits)
         return RPM_E_BUSY;
+    RPM_ASSERT(!verbs->asking); /* no late answer is taken for that of this call */
     memcpy(verbs->call_slot, bytes, len);
     wr = next_wr(&chain, IBV_WR_SEND);
     add_sge(wr, verbs->call_slot, len, verbs->own_mr->lkey);

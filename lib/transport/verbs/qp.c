@@ -155,6 +155,7 @@ static int post_started(struct ibv_qp_ex *ex, const struct rpmi_wr *chain, uint3
 {
     int err;
 
+    RPM_ASSERT(ex != NULL); /* a queue pair without FLUSH is never asked for one */
     ibv_wr_start(ex);
     for (uint32_t i = 0; i < n; i++)
         put_request(ex, &chain[i]);

@@ -125,6 +125,7 @@ static uint32_t reap(struct rpmi_verbs *verbs, struct rpmi_done *done, uint32_t 
 {
     uint32_t count = 0;
 
+    RPM_ASSERT(verbs->sent_tail - verbs->sent_head <= verbs->link.depth);
     while (count < n) {
         enum op_outcome outcome = OUTSTANDING;
         uint64_t i = next_to_report(verbs, &outcome);
@@ -288,6 +289,7 @@ int rpmi_verbs_arm(struct rpmi_link *link, uint64_t *by_ns)
 {
     struct rpmi_verbs *verbs = rpmi_verbs_of(link);
 
+    RPM_ASSERT(verbs->watch.on); /* else no event would end the caller's sleep */
     (void)by_ns;
     if (link->lost != 0 || verbs->cq == NULL)
         return 1;

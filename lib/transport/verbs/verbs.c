@@ -156,6 +156,7 @@ static int verbs_watch(struct rpmi_link *link, int epoll_fd)
     struct rpmi_verbs *verbs = rpmi_verbs_of(link);
     int err = 0;
 
+    RPM_ASSERT(!verbs->watch.on); /* the set before would keep the descriptors */
     verbs->watch = (struct rpmi_watch){ .on = true, .epoll_fd = epoll_fd };
     if (verbs->cq != NULL) /* none: the next reconnect adds them */
         err = watch_both(verbs);
@@ -168,8 +169,10 @@ static int redial(struct rpmi_link *link, uint64_t deadline_ns)
     struct rpmi_verbs *verbs = rpmi_verbs_of(link);
     struct rpm_facts before = verbs->link.facts;
     struct rpmi_accept accepted;
-    int err = rpmi_verbs_dial(verbs, deadline_ns, &accepted);
+    int err;
 
+    RPM_ASSERT(link->lost != 0); /* its user knows that ops and keys have ended */
+    err = rpmi_verbs_dial(verbs, deadline_ns, &accepted);
     if (err != 0)
         return err;
     set_facts(verbs, &accepted);
