@@ -80,6 +80,7 @@ static int chain_wrap(const struct link_chain *chain, const struct rpmi_url *url
         if (err != 0)
             return err;
         RPM_ASSERT(outer != NULL && outer != *link);
+        RPM_ASSERT(outer->fast_path == NULL); /* it would lead past the wrapper */
         *link = outer;
     }
     return 0;

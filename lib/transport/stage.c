@@ -31,6 +31,8 @@ void *rpmi_stage_take(struct rpmi_stage *stage, uint64_t bytes)
                         bytes, stage->bytes);
         return NULL;
     }
+    /* No byte is staged for two owners. */
+    RPM_ASSERT(i == stage->used || at + need <= stage->piece[i].offset);
     memmove(&stage->piece[i + 1], &stage->piece[i], (stage->used - i) * sizeof(stage->piece[0]));
     stage->piece[i] = (struct rpmi_stage_piece){ .offset = at, .bytes = need };
     stage->used++;

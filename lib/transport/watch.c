@@ -29,6 +29,7 @@ void rpmi_watch_writable(const struct rpmi_watch *watch, int fd, bool writable)
     struct epoll_event event = { .events = EPOLLIN };
     int err;
 
+    RPM_ASSERT(watch->on && fd >= 0);
     if (writable)
         event.events |= EPOLLOUT;
     err = epoll_ctl(watch->epoll_fd, EPOLL_CTL_MOD, fd, &event);

@@ -44,6 +44,7 @@ static int dial(struct rpmi_sim_link *ours, uint64_t deadline_ns)
 static void link_free(struct rpmi_sim_link *ours)
 {
     if (ours->client != NULL) {
+        RPM_ASSERT(ours->sim->links > 0); /* the world is not closed before its links */
         rpmi_client_close(ours->client);
         ours->sim->links--;
     }
@@ -60,6 +61,7 @@ static int link_make(struct rpm_sim *sim, bool owns_world, uint32_t server,
     struct rpmi_sim_link *ours = rpmi_alloc(sizeof(*ours), 64);
     int err;
 
+    RPM_ASSERT(server < sim->servers);
     if (ours == NULL) {
         if (owns_world)
             rpm_sim_close(&sim);

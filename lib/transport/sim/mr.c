@@ -18,6 +18,7 @@ void *rpmi_sim_stage(struct rpmi_link *link, uint64_t bytes)
     struct rpmi_sim_link *ours = rpmi_sim_link_of(link);
     struct rpmi_staged *block;
 
+    RPM_ASSERT(ours->staged_bytes <= ours->staging_bytes);
     if (bytes > ours->staging_bytes - ours->staged_bytes)
         return NULL;
     bytes = rpmi_align_up(bytes, RPMI_LINE_BYTES); /* both sides of the test are whole lines */

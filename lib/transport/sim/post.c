@@ -107,6 +107,7 @@ static int wait_for(struct rpmi_sim_link *ours, uint64_t number, uint64_t deadli
     struct rpmi_world *world = ours->sim->world;
     const struct rpmi_sim_slot *slot = &client->slot[number % client->room];
 
+    RPM_ASSERT(client->tail - number - 1 < client->room); /* the slot is that of this call */
     while (!slot->done && rpmi_world_step_until(world, deadline_ns))
         ;
     if (slot->done)

@@ -88,8 +88,11 @@ static int server_access(void *context, uint32_t server, uint32_t id,
 {
     const struct rpm_sim *sim = context;
     struct rpmi_span span;
-    int err = rpmi_service_access(sim->server[server].service, id, wanted->key, wanted->offset,
-                                  wanted->len, wanted->rights, &span);
+    int err;
+
+    RPM_ASSERT(server < sim->servers && sim->server[server].service != NULL);
+    err = rpmi_service_access(sim->server[server].service, id, wanted->key, wanted->offset,
+                              wanted->len, wanted->rights, &span);
 
     if (err != 0)
         return err;
@@ -106,6 +109,7 @@ static void server_call(void *context, uint32_t server, uint32_t id, const void 
     struct rpmi_reply reply;
     int err = rpmi_call_get(bytes, &call);
 
+    RPM_ASSERT(server < sim->servers && sim->server[server].service != NULL);
     memset(&reply, 0, sizeof(reply));
     if (err == 0)
         rpmi_service_call(sim->server[server].service, id, &call, &reply);
@@ -171,6 +175,7 @@ int rpmi_sim_server_open(struct rpm_sim *sim, uint64_t seed)
         struct rpmi_sim_server *server = &sim->server[i];
         struct rpmi_machine *machine = &sim->world->machine[i];
 
+        RPM_ASSERT(server->service == NULL); /* formatting would erase its objects */
         rpmi_rng_seed(&server->entropy, seed ^ ((uint64_t)i + 1) << 32);
         mem_bind(&server->pool, machine, RPMI_PLACE_POOL, machine->media.pool_bytes);
         mem_bind(&server->dram, machine, RPMI_PLACE_DRAM, machine->media.dram_bytes);

@@ -122,6 +122,7 @@ static int forward(struct fault *fault, const struct rpmi_op *ops, uint32_t n)
     struct rpmi_link *inner = fault->wrap.inner;
     int taken;
 
+    RPM_ASSERT(fault->state == STATE_WORKING); /* nothing is carried out after a loss */
     if (n > fault->room - fault->sent_used)
         n = fault->room - fault->sent_used;
     taken = inner->ops->post(inner, ops, n);
@@ -140,6 +141,7 @@ static int forward_last(struct fault *fault, const struct rpmi_op *op)
     struct rpmi_op copy = *op;
     int taken;
 
+    RPM_ASSERT(fault->state == STATE_WORKING);
     if (fault->sent_used == fault->room)
         return 0;
     copy.flags |= RPMI_OP_SIGNALED;
@@ -221,6 +223,7 @@ static int post_ended(struct fault *fault, uint32_t n)
 {
     uint32_t left;
 
+    RPM_ASSERT(fault->silent_used <= fault->room);
     if (fault->state == STATE_LOST)
         return rpmi_fail(RPM_E_LOST, "fault: link lost");
     if (completes_on_post(fault))

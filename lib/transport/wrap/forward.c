@@ -24,6 +24,7 @@ void rpmi_wrap_init(struct rpmi_wrap *wrap, const struct rpmi_transport_ops *ops
                     struct rpmi_link *inner)
 {
     RPM_ASSERT(ops->post != NULL && ops->close != NULL);
+    RPM_ASSERT(inner != NULL && inner != &wrap->link); /* its calls would never end */
     wrap->inner = inner;
     wrap->link.ops = ops;
     wrap->link.stats = inner->stats;
