@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// media_tables.cpp: the tables of what lies in a pool.
+extern "C" {
+#include "base/bytes.h"
+#include "base/sum.h"
+#include "wire/head.h"
+#include "wire/super.h"
+}
+#include "golden/tables.h"
+
+static const uint64_t POOL_BYTES = 1 << 20;
+
+static int recode_super(const Bytes &in, Bytes &out)
+{
+    rpmi_super super;
+    int err = rpmi_super_get(in.data(), POOL_BYTES, &super);
+
+    if (err == 0)
+        rpmi_store64(out.data(), rpmi_super_put(out.data(), &super));
+    return err;
+}
+
+// The golden entry is in use.
+static int recode_dirent(const Bytes &in, Bytes &out)
+{
+    rpmi_dirent entry;
+    int err = rpmi_dirent_get(in.data(), POOL_BYTES, &entry);
+
+    if (err != RPMI_DIRENT_USED)
+        return err < 0 ? err : RPM_E_NOENT;
+    rpmi_dirent_put(out.data(), &entry);
+    rpmi_store64(out.data(), rpmi_dirent_used());
+    rpmi_store64(out.data() + RPMI_DIRENT_STATE_2, rpmi_dirent_used());
+    return err;
+}
+
+// The checksum at @at, of the bytes from @from up to @to.
+static auto sum_at(size_t at, size_t from, size_t to)
+{
+    return [=](Bytes &bytes) { rpmi_store64(&bytes[at], rpmi_sum(&bytes[from], to - from)); };
+}
+
+std::vector<Format> media_formats()
+{
+    return {
+        { TABLE(super),
+          "super",
+          0,
+          0,
+          recode_super,
+          { { "version", { 0, 1, 3, UINT32_MAX } },
+            { "pool_id", {} },
+            { "pool_bytes", { 0, 61440, POOL_BYTES - 1, POOL_BYTES + 4096, UINT64_MAX } },
+            { "dir_offset", { 0, 4095, 4096 - 256, 4096 + 256, UINT64_MAX - 255 } },
+            { "data_offset", { 0, 32768, 36865, POOL_BYTES + 4096, UINT64_MAX - 4095 } } },
+          false,
+          sum_at(4088, 8, 4088) },
+        { TABLE(dirent),
+          "dirent",
+          0,
+          0,
+          recode_dirent,
+          { { "kind", { 0, 3, 4, UINT32_MAX } },
+            { "offset", { 0, 4032, 36865, POOL_BYTES, UINT64_MAX - 63 } },
+            { "bytes", { 0, 8191, POOL_BYTES - 36864 + 1, UINT64_MAX } },
+            { "id", {} } },
+          false,
+          sum_at(248, 8, 240) },
+        { TABLE(head),
+          "head",
+          0,
+          0,
+          recode_by(rpmi_head_get, rpmi_head_put),
+          { { "turn", { 1ull << 63, UINT64_MAX } },
+            { "log_id", {} },
+            { "capacity_bytes", { 0, 4095, 4097, 65535, UINT64_MAX } },
+            { "trim_lsn", { 1, 641, 1ull << 63, UINT64_MAX } },
+            { "base_lsn", { 63, 1281, 1ull << 63, UINT64_MAX } },
+            { "epoch", {} },
+            { "flags", { 2, 3, 1u << 31, UINT32_MAX } } },
+          false,
+          sum_at(56, 0, 56) },
+    };
+}
