@@ -17,6 +17,7 @@
 #ifndef RPMI_HANDSHAKE_H
 #define RPMI_HANDSHAKE_H
 
+#include "base/assert.h"
 #include "base/mac.h"
 #include "wire/hello.h"
 

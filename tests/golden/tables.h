@@ -34,7 +34,9 @@ struct Format {
 
 #define TABLE(name) #name, &rpmi_##name##_layout
 
-std::vector<Format> media_formats(); // of a pool
+std::vector<Format> media_formats();     // of a pool
+std::vector<Format> handshake_formats(); // sections 6 and 9
+std::vector<Format> call_formats();      // sections 7 and 10
 
 template <class T> auto recode_by(int (*get)(const void *, T *), void (*put)(void *, const T *))
 {
