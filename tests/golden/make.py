@@ -393,6 +393,12 @@ def message_done():
     return b
 
 
+def message_fenced():
+    b = message(7, 16, "fenced")
+    b.u32(8, 9, "key")
+    return b
+
+
 def golden():
     """Every golden file: name -> (title, block)."""
     return {
@@ -430,6 +436,8 @@ def golden():
         "message_reply": ("FORMAT.md section 11: message of a reply", message_reply()),
         "message_rpc": ("FORMAT.md section 11: an RPC request", message_rpc()),
         "message_done": ("FORMAT.md section 11: a count of RPC requests", message_done()),
+        "message_fenced": ("FORMAT.md section 11: a key whose memory another writer claimed",
+                           message_fenced()),
     }
 
 

@@ -37,6 +37,8 @@ struct Format {
 std::vector<Format> media_formats();     // of a pool
 std::vector<Format> handshake_formats(); // sections 6 and 9
 std::vector<Format> call_formats();      // sections 7 and 10
+std::vector<Format> message_formats();   // section 11
+std::vector<Format> step_formats();      // section 12
 
 template <class T> auto recode_by(int (*get)(const void *, T *), void (*put)(void *, const T *))
 {

@@ -6,13 +6,16 @@ extern "C" {
 }
 #include "golden/tables.h"
 
+#include <filesystem>
+#include <regex>
 #include <set>
 
 static std::vector<Format> all_formats()
 {
     std::vector<Format> all;
 
-    for (auto part : { media_formats, handshake_formats, call_formats })
+    for (auto part :
+         { media_formats, handshake_formats, call_formats, message_formats, step_formats })
         for (Format &format : part())
             all.push_back(std::move(format));
     return all;
@@ -65,6 +68,27 @@ static std::vector<bool> fixed_bytes(const rpmi_layout &layout)
             std::fill_n(fixed.begin() + field.at, field.bytes, false);
     }
     return fixed;
+}
+
+TEST_CASE("golden: every table that lib/wire declares is tested here", "[golden]")
+{
+    const std::regex declared(R"(rpmi_layout rpmi_(\w+)_layout;)");
+    std::set<std::string> in_code;
+    std::set<std::string> tested;
+
+    for (const auto &entry : std::filesystem::directory_iterator(GOLDEN_DIR "/../../lib/wire")) {
+        std::ifstream file(entry.path());
+        std::string line;
+        std::smatch name;
+
+        while (entry.path().extension() == ".h" && std::getline(file, line))
+            if (std::regex_search(line, name, declared))
+                in_code.insert(name[1]);
+    }
+    for (const Format &format : all_formats())
+        tested.insert(format.name);
+    REQUIRE(in_code.size() > 20);
+    REQUIRE(tested == in_code);
 }
 
 TEST_CASE("golden: every codec reads its golden bytes and makes them again", "[golden]")

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// step_tables.cpp: the tables of FORMAT.md section 12.
+extern "C" {
+#include "wire/steps.h"
+}
+#include "golden/tables.h"
+
+// A list of one step.
+static int recode_step(const Bytes &in, Bytes &out)
+{
+    rpmi_steps steps;
+    rpmi_step step;
+
+    memset(static_cast<void *>(&step), 0xff, sizeof(step));
+    rpmi_steps_begin(&steps, in.data(), static_cast<uint32_t>(in.size()));
+    if (rpmi_steps_next(&steps, &step) != 1 || steps.at != steps.end)
+        return RPM_E_PROTO;
+    rpmi_step_put(out.data(), &step);
+    return 0;
+}
+
+// The answer to the golden list, which has five steps.
+static int recode_answer(const Bytes &in, Bytes &out)
+{
+    uint32_t done;
+    int err = rpmi_steps_answer_get(in.data(), 5, &done);
+
+    if (err == 0)
+        rpmi_steps_answer_put(out.data(), done);
+    return err;
+}
+
+// The steps of the golden list, in their order.
+std::vector<Format> step_formats()
+{
+    return {
+        { TABLE(step), // a READ of 100 bytes
+          "steps",
+          0,
+          16,
+          recode_step,
+          { { "kind", { 0, 2, 3, 4, 5, 255 } },
+            { "flags", { 1, 2, 4, 32, 128, 255 } },
+            { "len", { 0 } },
+            { "key", {} },
+            { "offset", {} } },
+          true },
+        { TABLE(must_read), "steps", 16, 24, recode_step, { { "expect", {} } }, true },
+        { TABLE(step), // a WRITE of 5 bytes
+          "steps",
+          40,
+          24,
+          recode_step,
+          { { "kind", { 0, 1, 3, 4, 5, 255 } },
+            { "flags", { 1, 2, 8, 128, 255 } },
+            { "len", { 0, 4, 9, UINT16_MAX } },
+            { "key", {} },
+            { "offset", {} } },
+          true },
+        { TABLE(cas), "steps", 64, 32, recode_step, { { "expect", {} }, { "operand", {} } }, true },
+        { TABLE(faa), "steps", 96, 24, recode_step, { { "operand", {} } }, true },
+        { TABLE(steps_answer),
+          "steps_answer",
+          0,
+          8,
+          recode_answer,
+          { { "done", { 6, UINT32_MAX } } } },
+    };
+}
