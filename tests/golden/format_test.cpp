@@ -6,12 +6,15 @@ extern "C" {
 #include "wire/call.h"
 #include "wire/frame.h"
 #include "wire/guard.h"
+#include "wire/handshake.h"
 #include "wire/head.h"
 #include "wire/hello.h"
 #include "wire/layout.h"
 #include "wire/liveness.h"
 #include "wire/message.h"
 #include "wire/ring.h"
+#include "wire/steps.h"
+#include "wire/stream.h"
 #include "wire/super.h"
 }
 #include "golden/golden.h"
@@ -372,11 +375,30 @@ static std::vector<std::pair<uint32_t, uint32_t>> documented(const std::string &
 TEST_CASE("golden: FORMAT.md has the fields of the tables in the code, and no other", "[golden]")
 {
     const std::pair<const char *, const rpmi_layout *> all[] = {
-        { "## 2. Superblock", &rpmi_super_layout },   { "## 3. Directory", &rpmi_dirent_layout },
-        { "A head slot:", &rpmi_head_layout },        { "Hello, 256 bytes", &rpmi_hello_layout },
-        { "Accept, 384 bytes", &rpmi_accept_layout }, { "Auth, 192 bytes", &rpmi_auth_layout },
-        { "Call, 128 bytes", &rpmi_call_layout },     { "Reply, 320 bytes", &rpmi_reply_layout },
+        { "## 2. Superblock", &rpmi_super_layout },
+        { "## 3. Directory", &rpmi_dirent_layout },
+        { "A head slot:", &rpmi_head_layout },
+        { "Hello, 256 bytes", &rpmi_hello_layout },
+        { "Accept, 384 bytes", &rpmi_accept_layout },
+        { "Auth, 192 bytes", &rpmi_auth_layout },
+        { "Call, 128 bytes", &rpmi_call_layout },
+        { "Reply, 320 bytes", &rpmi_reply_layout },
         { "Grant, 40 bytes", &rpmi_grant_layout },
+        { "Hello, 40 bytes", &rpmi_net_hello_layout },
+        { "Challenge, 32 bytes", &rpmi_challenge_layout },
+        { "Request, 32 bytes", &rpmi_request_layout },
+        { "Answer, 16 bytes", &rpmi_answer_layout },
+        { "Head, the first 8 bytes", &rpmi_msg_head_layout },
+        { "Accept message, 472 bytes", &rpmi_accept_msg_layout },
+        { "RPC request, 40 bytes", &rpmi_rpc_layout },
+        { "Done, 24 bytes", &rpmi_done_layout },
+        { "Fenced, 16 bytes", &rpmi_fenced_layout },
+        { "Result, 16 bytes", &rpmi_result_layout },
+        { "Head of a step, 16 bytes", &rpmi_step_layout },
+        { "READ with bit 0, 24 bytes", &rpmi_must_read_layout },
+        { "CAS, 32 bytes", &rpmi_cas_layout },
+        { "FAA, 24 bytes", &rpmi_faa_layout },
+        { "Front of an answer, 8 bytes", &rpmi_steps_answer_layout },
     };
 
     for (const auto &each : all) {
