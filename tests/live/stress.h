@@ -41,7 +41,7 @@ struct World {
     std::atomic<bool> stop{ false };
     std::atomic<uint64_t> losses{ 0 };
     std::mutex lock;
-    std::string first; // how often something was wrong
+    std::string first; // what was wrong first; empty: nothing
 };
 
 // A connection that reconnects whenever it is lost, and sometimes when it is not.
@@ -86,7 +86,7 @@ class Client
         if (err != 0)
             world_.blame(who_, "ends badly", err);
     }
-    uint64_t done = 0;
+    std::atomic<uint64_t> done{ 0 };
 
   protected:
     virtual int open() = 0;
