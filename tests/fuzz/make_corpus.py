@@ -159,10 +159,10 @@ def inputs():
             for name, (posted, packet, answers) in ANSWERS.items()},
     }
     for target, seeds in found.items():
-        for seed, (name, data) in enumerate(list(seeds.items())):
+        for name, data in list(seeds.items()):
             seeds[f"{name}_cut"] = data[:len(data) * 2 // 3]
             for i in range(4):
-                seeds[f"{name}_mutant{i}"] = mutated(f"{target}{seed}{i}", data)
+                seeds[f"{name}_mutant{i}"] = mutated(f"{target}{name}{i}", data)
         seeds["zeros"] = bytes(len(data))
         seeds["empty"] = b""
     for target, seeds in (("service", SERVICE), ("sock", SOCK), ("shm_accept", SHM_ACCEPT),

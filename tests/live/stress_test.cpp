@@ -398,9 +398,9 @@ void cable(const char *verb, const char *requests, const char *answers)
     sh((std::string("tc qdisc ") + verb + " dev lab0 root netem " + answers).c_str());
 }
 
-// Lets the clients run for @seconds, and up to four times as long until they have done @enough: on a
-// busy machine the writers may trim whatever a follower has not reached yet. With faults requested,
-// the cable is bad in one second of three.
+// Lets the clients run for @seconds, and up to four times as long until they have done @enough: on
+// a busy machine the writers may trim all that a follower has not reached yet. With faults
+// requested, the cable is bad in one second of three.
 bool weather(World &world, uint64_t seconds, const std::function<bool()> &enough)
 {
     bool bad = !support::is_remote() && !env("LIBRPM_STRESS_LOSS").empty();
