@@ -48,21 +48,6 @@ void Link::drop()
     link.client = 0;
 }
 
-uint32_t rights_of(uint8_t kind)
-{
-    switch (kind) {
-    case RPMI_OP_WRITE:
-    case RPMI_OP_WRITE_IMM:
-    case RPMI_OP_COPY:
-        return RPMI_RIGHT_WRITE;
-    case RPMI_OP_CAS:
-    case RPMI_OP_FAA:
-        return RPMI_RIGHT_ATOMIC;
-    default:
-        return RPMI_RIGHT_READ;
-    }
-}
-
 // Makes durable everything that this link has written.
 void keep_dirty(Link *link)
 {
@@ -144,7 +129,7 @@ static int carry_out(Link *link, const Pending &pending, bool torn)
     if (op.kind == RPMI_OP_STEPS)
         return torn ? 0 : carry_out_steps(link, op);
     err = rpmi_service_access(link->server->service, link->link.client, op.key, op.offset, op.len,
-                              rights_of(op.kind), &span);
+                              rpmi_op_right(op.kind), &span);
     if (err != 0)
         return rpmi_fail(err, "the server refused an op");
     if (link->on_op)
@@ -195,7 +180,7 @@ static Pending copy_of(const rpmi_op &op)
     if (op.head_bytes > 0)
         pending.head.assign(static_cast<const unsigned char *>(op.head),
                             static_cast<const unsigned char *>(op.head) + op.head_bytes);
-    if (rights_of(op.kind) == RPMI_RIGHT_WRITE)
+    if (rpmi_op_right(op.kind) == RPMI_RIGHT_WRITE)
         REQUIRE(op.len >= op.head_bytes + op.body_bytes);
     return pending;
 }
@@ -225,7 +210,7 @@ static int link_post(rpmi_link *base, const rpmi_op *ops, uint32_t n)
         return post_synchronous(link, ops, n);
     while (taken < n && link->outstanding < base->depth &&
            (link->faults.take_most == 0 || taken < link->faults.take_most)) {
-        if (rights_of(ops[taken].kind) == RPMI_RIGHT_WRITE)
+        if (rpmi_op_right(ops[taken].kind) == RPMI_RIGHT_WRITE)
             check_memory(link, ops[taken].body, ops[taken].body_bytes);
         else if (ops[taken].into != nullptr)
             check_memory(link, ops[taken].into, ops[taken].len);

@@ -199,12 +199,10 @@ struct Log {
     void close();
 };
 
-// Shared by the loop*.cpp files: the rights that an op needs, its effect at the server, lists of
-// steps.
+// Shared by the loop*.cpp files: faults, the effect of an op at the server, lists of steps.
 Link *link_of(rpmi_link *link);
 const rpmi_fast_path *fast_table();
 bool due(uint64_t &count); // counts a fault down; true when it is due
-uint32_t rights_of(uint8_t kind);
 void keep_dirty(Link *link);
 int post_synchronous(Link *link, const rpmi_op *ops, uint32_t n);
 void act(Link *link, const Pending &pending, const rpmi_span &span, bool torn);

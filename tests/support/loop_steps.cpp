@@ -34,7 +34,7 @@ static rpmi_op op_of(const rpmi_step *step)
 static int find_span(Link *link, const rpmi_op &op, rpmi_span *span)
 {
     return rpmi_service_access(link->server->service, link->link.client, op.key, op.offset, op.len,
-                               rights_of(op.kind), span);
+                               rpmi_op_right(op.kind), span);
 }
 
 static int step_may(void *context, const rpmi_step *step)
