@@ -117,6 +117,21 @@ static void head_slots(const uint8_t *data, size_t size)
     check_slots(slots.get());
 }
 
+// Checks a structure of @bytes behind the size of its pool, then once more with its checksum, at
+// @sum_at over @summed bytes from its second word on, repaired.
+static void check_repaired(const uint8_t *data, size_t size, size_t bytes, size_t sum_at,
+                           size_t summed, void (*check)(const uint8_t *, uint64_t))
+{
+    if (size < 8)
+        return;
+    uint64_t pool_bytes = rpmi_load64(data);
+    auto block = fuzz_copy(data + 8, size - 8, bytes);
+
+    check(block.get(), pool_bytes);
+    rpmi_store64(block.get() + sum_at, rpmi_sum(block.get() + 8, summed));
+    check(block.get(), pool_bytes);
+}
+
 static void check_super(const uint8_t *block, uint64_t pool_bytes)
 {
     rpmi_super super;
@@ -137,14 +152,7 @@ static void check_super(const uint8_t *block, uint64_t pool_bytes)
 
 static void superblock(const uint8_t *data, size_t size)
 {
-    if (size < 8)
-        return;
-    uint64_t pool_bytes = rpmi_load64(data);
-    auto block = fuzz_copy(data + 8, size - 8, RPMI_SUPER_BYTES);
-
-    check_super(block.get(), pool_bytes);
-    rpmi_store64(block.get() + 4088, rpmi_sum(block.get() + 8, 4080));
-    check_super(block.get(), pool_bytes);
+    check_repaired(data, size, RPMI_SUPER_BYTES, 4088, 4080, check_super);
 }
 
 static void check_dirent(const uint8_t *slot, uint64_t pool_bytes)
@@ -170,14 +178,7 @@ static void check_dirent(const uint8_t *slot, uint64_t pool_bytes)
 
 static void directory_entry(const uint8_t *data, size_t size)
 {
-    if (size < 8)
-        return;
-    uint64_t pool_bytes = rpmi_load64(data);
-    auto slot = fuzz_copy(data + 8, size - 8, RPMI_DIRENT_BYTES);
-
-    check_dirent(slot.get(), pool_bytes);
-    rpmi_store64(slot.get() + 248, rpmi_sum(slot.get() + 8, 232));
-    check_dirent(slot.get(), pool_bytes);
+    check_repaired(data, size, RPMI_DIRENT_BYTES, 248, 232, check_dirent);
 }
 
 // make_corpus.py has the same order in MEDIA.
