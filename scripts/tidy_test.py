@@ -300,11 +300,11 @@ class CommitsTest(unittest.TestCase):
 
 
 class FloorsTest(unittest.TestCase):
-    def faults(self, assertions, lines=measure.SHORT + 1, folder='lib/pool/'):
+    def faults(self, assertions, lines=measure.SHORT + 1, folder='lib/pool/', macro='RPM_ASSERT'):
         """Breaches of a floor of 1 by two functions of so many lines, with so many assertions in all."""
         filler = '    x();\n' * (lines - 3)
         texts = [f'int f{i}(void)\n{{\n{filler}}}\n' for i in range(2)]
-        text = ''.join(texts).replace('    x();', '    RPM_ASSERT(x);', assertions)
+        text = ''.join(texts).replace('    x();', f'    {macro}(x);', assertions)
         floors, measure.FLOORS = measure.FLOORS, {'lib/pool/': 1}
         try:
             return list(measure.below_floor({folder + 'a.c': measure.measure_file(text)}))
@@ -317,7 +317,15 @@ class FloorsTest(unittest.TestCase):
 
     def test_a_folder_below_its_floor_fails(self):
         self.assertEqual(len(self.faults(1)), 1)
-        self.assertIn('1 assertions in 2 functions', self.faults(1)[0])
+        self.assertIn('1 run-time assertions in 2 functions', self.faults(1)[0])
+
+    def test_only_run_time_assertions_fill_a_floor(self):
+        for macro in ('RPM_ASSERT', 'RPM_ASSERT_SLOW', 'DTX_ASSERT'):
+            self.assertEqual(self.faults(2, macro=macro), [])
+        for macro in ('_Static_assert', 'static_assert', '#define RPM_ASSERT', 'MY_RPM_ASSERT'):
+            self.assertEqual(len(self.faults(2, macro=macro)), 1, macro)
+        row = measure.measure_file('static_assert(A);\nvoid f(void)\n{\n    RPM_ASSERT(x);\n}\n')
+        self.assertEqual((row['assertions'], row['static_assertions']), (1, 1))
 
     def test_a_floor_of_no_folder_fails(self):
         self.assertEqual(len(self.faults(2, folder='lib/pond/')), 1)
