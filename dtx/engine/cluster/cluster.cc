@@ -72,7 +72,7 @@ Cluster::Cluster(Schema schema, Options options)
 
 uint32_t shard_of_copy(const Cluster &cluster, uint32_t server, uint32_t copy)
 {
-    DTX_ASSERT(server < cluster.shards() && copy < cluster.shards());
+    DTX_ASSERT(server < cluster.shards() && copy < cluster.options().replicas);
     return (server + cluster.shards() - copy) % cluster.shards();
 }
 
@@ -131,6 +131,13 @@ void create_all_locks(const Cluster &cluster, rpm_conn *conn, uint32_t server)
         create_locks(cluster, conn, { shard_of_copy(cluster, server, copy), server });
 }
 
+/* Does the placement give the server a copy of the shard while all servers live? */
+static bool has_copy(const Cluster &cluster, Replica replica)
+{
+    return (replica.server + cluster.shards() - replica.shard) % cluster.shards() <
+           cluster.options().replicas;
+}
+
 void create_shard(const Cluster &cluster, rpm_conn *conn, Replica replica, const View &view,
                   std::vector<std::string> &made)
 {
@@ -140,6 +147,7 @@ void create_shard(const Cluster &cluster, rpm_conn *conn, Replica replica, const
     rpm_region *region = nullptr;
     int err;
 
+    DTX_ASSERT(has_copy(cluster, replica)); /* on another server no commit would write it */
     opts.flags = RPM_REGION_CREATE | RPM_REGION_EXCL;
     opts.bytes = cluster.layout().region_bytes();
     opts.level = cluster.options().durable ? RPM_DURABLE : RPM_VISIBLE;
@@ -162,6 +170,7 @@ static void create_on(const Cluster &cluster, uint32_t server, const View &first
     const std::string &name = cluster.schema().name();
     RawConnection connection(cluster, server);
 
+    DTX_ASSERT(first.number != 0 && first.alive(server)); /* else no session would join there */
     for (uint32_t copy = 0; copy < cluster.options().replicas; copy++) {
         uint32_t shard = shard_of_copy(cluster, server, copy);
 
@@ -183,6 +192,8 @@ static std::string remove_from(const Cluster &cluster, uint32_t server,
         RawConnection connection(cluster, server);
 
         for (const std::string &name : names) {
+            DTX_ASSERT(name.starts_with("dtx/" + cluster.schema().name() + "/"));
+
             int err = rpm_conn_remove(connection.get(), name.c_str());
 
             if (err != 0 && err != RPM_E_NOENT)
@@ -281,6 +292,8 @@ void Cluster::each_object(
     uint32_t table, uint32_t copy,
     const std::function<void(Address, const unsigned char *image, uint32_t bytes)> &callback) const
 {
+    DTX_ASSERT(table < layout_.tables());
+
     const TableLayout &there = layout_.table(table);
     std::shared_ptr<Reader> reader = this->reader();
     Servers &servers = reader->servers;

@@ -68,6 +68,7 @@ ServerState state_of(ServerConnection &connection, const Cluster &cluster)
 
 StateQuery::StateQuery(Servers &servers, const View &without) : states_(servers.count())
 {
+    DTX_ASSERT(!servers.is_open()); /* close() would give up its claims */
     for (uint32_t server = 0; server < servers.count(); server++) {
         if (!without.alive(server))
             continue;
@@ -132,6 +133,8 @@ uint64_t confirm_view(Servers &servers)
     const View &view = servers.placement().view;
     uint64_t highest = 0;
 
+    /* The claims come first: they fence a change of the view that begins after this. */
+    DTX_ASSERT(servers.is_open());
     for (uint32_t server = 0; server < servers.count(); server++) {
         if (!view.alive(server))
             continue;
@@ -165,8 +168,8 @@ void propose(ServerConnection &connection, const Cluster &cluster, const View &v
 {
     ServerState state = state_of(connection, cluster);
 
-    DTX_ASSERT(connection.has_log()); /* the recoverer's claim */
-    DTX_ASSERT(view.number != 0);
+    DTX_ASSERT(connection.owns(kRecoverer));
+    DTX_ASSERT(view.number != 0 && view.alive(connection.server()));
     state.proposed = view;
     write_state(connection, state);
 }
@@ -175,8 +178,8 @@ void accept(ServerConnection &connection, const Cluster &cluster, const View &vi
 {
     ServerState state = state_of(connection, cluster);
 
-    DTX_ASSERT(connection.has_log()); /* the recoverer's claim */
-    DTX_ASSERT(view.number != 0);
+    DTX_ASSERT(connection.owns(kRecoverer));
+    DTX_ASSERT(view.number != 0 && view.alive(connection.server()));
     if (state.accepted == view && state.proposed.number == 0)
         return;
     state.accepted = view;

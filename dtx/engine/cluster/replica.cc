@@ -6,6 +6,7 @@
  */
 #include "engine/cluster/replica.h"
 
+#include "engine/base/assert.h"
 #include "engine/cluster/server_connection.h"
 #include "engine/format/description.h"
 #include <dtx/error.h>
@@ -22,6 +23,7 @@ Descriptor describe(const Cluster &cluster, Replica replica)
     std::string description = description_of(cluster.schema());
     Descriptor own{};
 
+    DTX_ASSERT(description.size() <= kDescriptionMax); /* else readers call it damaged */
     own.schema_version = cluster.schema().version();
     own.schema_sum = sum_of(description);
     own.shards = cluster.shards();
@@ -83,6 +85,8 @@ void certify(const Descriptor &found, const Cluster &cluster, Replica replica)
 std::string read_description(const Descriptor &found, const Cluster &cluster, Replica replica,
                              const ReadShard &read)
 {
+    DTX_ASSERT(found.magic == kDescriptorMagic && found.format == kFormatVersion);
+
     std::string text(std::min<size_t>(found.description_bytes, kDescriptionMax), '\0');
 
     read(kDescriptorBytes, text.data(), text.size());

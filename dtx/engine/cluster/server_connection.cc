@@ -118,6 +118,8 @@ void ServerConnection::claim_log(uint32_t coordinator, Claim claim)
     int err;
 
     DTX_ASSERT(coordinator < kCoordinatorsMax || coordinator == kRecoverer);
+    DTX_ASSERT(claim != Claim::none);               /* which the flags would make a takeover */
+    DTX_ASSERT(kept_.empty() && retired_lsn_ == 0); /* places in the log under another claim */
     opts.flags = RPM_LOG_WRITE;
     opts.flags |= claim != Claim::join ? RPM_LOG_TAKEOVER : 0;
     opts.flags |= claim != Claim::takeover || coordinator == kRecoverer ? RPM_LOG_CREATE : 0;
@@ -125,6 +127,7 @@ void ServerConnection::claim_log(uint32_t coordinator, Claim claim)
     opts.level = options.durable ? RPM_DURABLE : RPM_VISIBLE;
     if (options.phases.log == Via::call && !mapped_)
         opts.method = RPM_METHOD_COPY;
+    coordinator_ = coordinator;
     err = rpm_log_open(conn(), name.c_str(), &opts, &log_);
     if (claim == Claim::takeover && err == RPM_E_NOENT)
         return;
@@ -143,6 +146,8 @@ void ServerConnection::open_shards(const Placement &placement, bool guarded)
         uint32_t shard = shard_of_copy(cluster_, server_, copy);
         rpm_region_opts opts = rpm_region_opts_init();
 
+        /* Locks of an earlier view may be at a server that is not the primary any more. */
+        DTX_ASSERT(rows_[shard].region == nullptr && locks_[shard].region == nullptr);
         opts.level = options.durable ? RPM_DURABLE : RPM_VISIBLE;
         opts.claim = guarded ? log_ : nullptr;
         int err =
@@ -167,6 +172,7 @@ void ServerConnection::connect()
 
     if (conn_)
         return;
+    DTX_ASSERT(log_ == nullptr && outstanding_ == 0); /* close() ended those of the last one */
     conn_.emplace(cluster_, server_);
     check(rpm_conn_facts(conn(), &facts), "asking a server for its facts");
     mapped_ = (facts.methods & 1u << RPM_METHOD_STORE) != 0;
@@ -176,8 +182,12 @@ void ServerConnection::connect()
 void ServerConnection::open(const Placement &placement, uint32_t coordinator, Claim claim)
 {
     DTX_ASSERT(conn_ && log_ == nullptr);
+    DTX_ASSERT(placement.view.alive(server_)); /* a dead server has old rows */
     if (claim != Claim::none)
         claim_log(coordinator, claim);
+    /* Without a claim, writes would go on after another session has taken the log over. */
+    DTX_ASSERT(owns(coordinator) || claim == Claim::none ||
+               (claim == Claim::takeover && coordinator != kRecoverer));
     open_shards(placement, log_ != nullptr);
 }
 
@@ -225,21 +235,25 @@ size_t ServerConnection::record_max() const
 
 void ServerConnection::read_locks(uint32_t shard, uint64_t offset, uint64_t *words, uint64_t bytes)
 {
+    DTX_ASSERT(offset >= kLocksOffset && offset % sizeof(uint64_t) == 0);
     check(rpm_region_read(require_open(locks_[shard].region), offset, words, bytes),
           "reading locks");
 }
 
-void ServerConnection::set_lock_word(uint32_t shard, uint64_t offset, uint64_t word)
+void ServerConnection::set_ready_word(uint32_t shard, uint64_t word)
 {
-    for (uint64_t found = lock_word(shard, offset), was = found + 1; was != found;) {
+    DTX_ASSERT(owns(kRecoverer));
+    for (uint64_t found = lock_word(shard, kReadyOffset), was = found + 1; was != found;) {
         was = found;
-        found = compare_and_swap(shard, offset, was, word);
+        found = compare_and_swap(shard, kReadyOffset, was, word);
     }
 }
 
 void ServerConnection::fill_locks(uint32_t shard, uint64_t offset, const uint64_t *words,
                                   uint64_t bytes)
 {
+    DTX_ASSERT(owns(kRecoverer));
+    DTX_ASSERT(offset >= kLocksOffset && offset % sizeof(uint64_t) == 0);
     check(rpm_region_write(require_open(locks_[shard].region), offset, words, bytes),
           "filling locks");
 }
@@ -270,6 +284,8 @@ int ServerConnection::send(const Operation &op, Pending *pending)
 
     if (remote.region == nullptr)
         return RPM_E_LOST;
+    /* Only the log's owner locks and writes: the next owner finishes or undoes that. */
+    DTX_ASSERT(has_log() || op.kind == Operation::read || op.kind == Operation::read_lock);
     switch (op.kind) {
     case Operation::read:
     case Operation::read_lock:
@@ -291,6 +307,7 @@ int ServerConnection::send_writes(uint32_t shard, std::span<const rpm_patch> pat
 {
     if (rows_[shard].region == nullptr)
         return RPM_E_LOST;
+    DTX_ASSERT(has_log());
     return sent(rows_[shard],
                 rpm_region_writev_async(rows_[shard].region, patches.data(),
                                         static_cast<uint32_t>(patches.size()), pending),
@@ -332,6 +349,7 @@ int ServerConnection::send_steps(std::span<const rpm_step> steps, Pending *pendi
 
     if (anchor == rows_.end())
         return RPM_E_LOST;
+    DTX_ASSERT(has_log());
     return sent(
         *anchor,
         rpm_steps_async(anchor->region, steps.data(), static_cast<uint32_t>(steps.size()), pending),
@@ -341,6 +359,7 @@ int ServerConnection::send_steps(std::span<const rpm_step> steps, Pending *pendi
 void ServerConnection::keep(uint64_t lsn, size_t bytes)
 {
     DTX_ASSERT(kept_.empty() || kept_.back().lsn < lsn);
+    DTX_ASSERT(retired_lsn_ == 0 || retired_lsn_ < lsn); /* trim() goes up to the retired one */
     kept_.push_back({ lsn, false });
     appended_ += bytes + kLineBytes; /* about a line for the frame's header and padding */
 }
@@ -397,6 +416,7 @@ uint32_t ServerConnection::poll(const std::function<void(std::coroutine_handle<>
 
     if (outstanding_ == 0)
         return 0;
+    DTX_ASSERT(conn_);            /* close() ends all operations */
     (void)!rpm_conn_turn(conn()); /* completions report each error */
     ended = reap(
         log_outstanding_,
@@ -446,6 +466,7 @@ bool ServerConnection::trim()
     check(rpm_log_info(require_open(log_), &info), "reading the state of a coordinator's log");
     DTX_ASSERT(kept_first_ <= kept_.size());
     until = kept_first_ < kept_.size() ? retired_lsn_ : info.tail_lsn;
+    DTX_ASSERT(kept_first_ == kept_.size() || until <= kept_[kept_first_].lsn);
     if (until <= info.head_lsn)
         return false;
     check(rpm_log_trim(log_, until), "trimming a coordinator's log");
@@ -455,6 +476,7 @@ bool ServerConnection::trim()
 
 void ServerConnection::each_record(const std::function<void(const void *, size_t)> &callback)
 {
+    DTX_ASSERT(log_outstanding_ == 0); /* the session would judge its own commit too early */
     dtx::each_record(log_, callback);
 }
 
@@ -470,6 +492,8 @@ bool ServerConnection::is_unowned(uint32_t coordinator)
     rpm_log *log = nullptr;
     int err;
 
+    /* A claim, even for a moment, would refuse a command that changes the view. */
+    DTX_ASSERT(coordinator != kRecoverer);
     if (!conn_)
         return false;
     opts.flags = RPM_LOG_WRITE;

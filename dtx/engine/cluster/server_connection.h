@@ -13,6 +13,7 @@
 #ifndef DTX_ENGINE_SERVER_CONNECTION_H
 #define DTX_ENGINE_SERVER_CONNECTION_H
 
+#include "engine/base/assert.h"
 #include "engine/cluster/view.h"
 #include "engine/format/names.h"
 #include <dtx/cluster.h>
@@ -79,6 +80,7 @@ struct Pending {
     /* An operation has ended. Returns the coroutine to wake, if this was the last one. */
     std::coroutine_handle<> ended(int how)
     {
+        DTX_ASSERT(remaining > 0); /* else its coroutine would go on too early */
         if (status == 0)
             status = how;
         return --remaining == 0 ? std::exchange(waiting, nullptr) : nullptr;
@@ -149,8 +151,15 @@ class ServerConnection
     {
         return log_ != nullptr;
     }
+    /* Does this have the claim on the log of @coordinator? */
+    bool owns(uint32_t coordinator) const
+    {
+        return log_ != nullptr && coordinator_ == coordinator;
+    }
+    /* Of the claim on the log, which this connection has. */
     uint64_t epoch() const
     {
+        DTX_ASSERT(log_ != nullptr); /* numbers of an earlier claim may be in use */
         return epoch_;
     }
     size_t record_max() const;
@@ -199,7 +208,8 @@ class ServerConnection
         return word;
     }
     void read_locks(uint32_t shard, uint64_t offset, uint64_t *words, uint64_t bytes);
-    void set_lock_word(uint32_t shard, uint64_t offset, uint64_t word);
+    /* The next two overwrite what is there, other sessions' locks too: only the recoverer may. */
+    void set_ready_word(uint32_t shard, uint64_t word);
     void fill_locks(uint32_t shard, uint64_t offset, const uint64_t *words, uint64_t bytes);
     uint64_t compare_and_swap(uint32_t shard, uint64_t offset, uint64_t expect, uint64_t desired)
     {
@@ -275,6 +285,7 @@ class ServerConnection
     uint32_t server_;
     std::optional<RawConnection> conn_;
     rpm_log *log_ = nullptr;
+    uint32_t coordinator_ = 0; /* whose log it is */
     uint64_t epoch_ = 0;
     bool mapped_ = false;
     bool in_order_ = false;

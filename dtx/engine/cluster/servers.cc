@@ -45,8 +45,13 @@ void Servers::open(uint32_t coordinator, Claim claim)
 void Servers::open(uint32_t coordinator, Claim claim, const View &view)
 {
     DTX_ASSERT(!open_);
+    /* Operations of the claim before have ended: no completion of them would come any more. */
+    DTX_ASSERT(std::all_of(pending_.begin(), pending_.end(),
+                           [](const auto &pending) { return pending->remaining == 0; }));
     joined_++;
     open_ = true;
+    owns_ = false;
+    coordinator_ = coordinator;
     placement_.view = view;
     for (auto &connection : connections_)
         if (view.alive(connection->server())) {
@@ -55,6 +60,9 @@ void Servers::open(uint32_t coordinator, Claim claim, const View &view)
         } else {
             connection->close();
         }
+    owns_ = std::all_of(connections_.begin(), connections_.end(), [&](const auto &connection) {
+        return connection->owns(coordinator) || !view.alive(connection->server());
+    });
     for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
         find_copies(shard);
 }
@@ -64,8 +72,15 @@ void Servers::find_copies(uint32_t shard)
     std::vector<ServerConnection *> &copies = copies_[shard];
 
     copies.clear();
-    for (uint32_t copy = 0; copy < placement_.copies(shard); copy++)
-        copies.push_back(&connection(server_of(shard, copy)));
+    for (uint32_t copy = 0; copy < placement_.copies(shard); copy++) {
+        ServerConnection *next = &connection(server_of(shard, copy));
+
+        /* If two were on one server, its loss would take both. */
+        DTX_ASSERT(std::find(copies.begin(), copies.end(), next) == copies.end());
+        copies.push_back(next);
+    }
+    /* Sessions lock a row at primary() and read it at the first copy. */
+    DTX_ASSERT(copies.empty() || copies.front() == &primary(shard));
 
     bool mapped = !copies.empty() && copies[0]->is_mapped() && !scheduler_.interleaves();
 
@@ -185,6 +200,8 @@ Traffic Servers::traffic() const
 
 uint64_t Servers::lock_word(Address address)
 {
+    /* The lock behind the table's last one is of another table. */
+    DTX_ASSERT(address.slot() < layout().table(address.table()).slots);
     remote_++;
     return primary(address.shard()).lock_word(address.shard(), layout().lock_offset(address));
 }
@@ -198,6 +215,7 @@ void Servers::each_slot(
     std::vector<unsigned char> images(at_once * bytes);
 
     DTX_ASSERT(open_ && end <= layout().table(table).slots);
+    DTX_ASSERT(placement_.view.alive(server)); /* a dead server has old rows */
     for (uint64_t slot = 0; slot < end; slot += at_once) {
         uint64_t n = std::min(at_once, end - slot);
 
@@ -210,6 +228,7 @@ void Servers::each_slot(
 
 bool Servers::is_disconnected(uint32_t coordinator)
 {
+    DTX_ASSERT(coordinator != coordinator_); /* it would claim its own log, and give it back */
     return connection(placement_.log_servers(coordinator).front()).is_unowned(coordinator);
 }
 

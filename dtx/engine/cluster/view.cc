@@ -72,6 +72,7 @@ std::vector<uint32_t> Placement::log_servers(uint32_t coordinator) const
 {
     std::vector<uint32_t> found;
 
+    DTX_ASSERT(replicas >= 1 && replicas <= servers);
     for (uint32_t i = 0; i < servers && found.size() < replicas; i++)
         if (view.alive((coordinator + i) % servers))
             found.push_back((coordinator + i) % servers);

@@ -11,6 +11,7 @@
 #ifndef DTX_ENGINE_FORMAT_SERVER_STATE_H
 #define DTX_ENGINE_FORMAT_SERVER_STATE_H
 
+#include "engine/base/assert.h"
 #include <dtx/address.h>
 #include <dtx/layout.h>
 
@@ -31,10 +32,12 @@ struct View {
     }
     void kill(uint32_t server)
     {
+        DTX_ASSERT(server < kShardsMax);
         dead[server / 64] |= uint64_t{ 1 } << server % 64;
     }
     void revive(uint32_t server)
     {
+        DTX_ASSERT(server < kShardsMax);
         dead[server / 64] &= ~(uint64_t{ 1 } << server % 64);
     }
     bool operator==(const View &) const = default;

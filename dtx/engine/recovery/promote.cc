@@ -293,7 +293,7 @@ void Change::rebuild(ServerConnection &returned, const Placement &next, const Fu
 
         copy_shard(from, returned, shard);
         if (next.server_of(shard, 0) == returned.server()) {
-            returned.set_lock_word(shard, kReadyOffset, 0);
+            returned.set_ready_word(shard, 0);
             mark_locks_moved(from, shard);
         }
     }

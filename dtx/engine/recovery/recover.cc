@@ -297,7 +297,7 @@ void FullRecovery::fence()
     /* From here on, a session that joins finds the database not ready and recovers it first, which
      * fences this recovery. */
     for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
-        servers_.connection(placement.server_of(shard, 0)).set_lock_word(shard, kReadyOffset, 0);
+        servers_.connection(placement.server_of(shard, 0)).set_ready_word(shard, 0);
     for (uint32_t server = 0; server < servers_.count(); server++) {
         if (!placement.view.alive(server))
             continue;
@@ -338,7 +338,7 @@ void FullRecovery::make_ready()
 {
     DTX_ASSERT(!logs_.empty()); /* fenced */
     for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
-        servers_.primary(shard).set_lock_word(shard, kReadyOffset, kReady);
+        servers_.primary(shard).set_ready_word(shard, kReady);
 }
 
 void reserve_locks(Servers &servers)
