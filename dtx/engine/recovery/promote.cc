@@ -102,8 +102,10 @@ void Change::open(const View &base, const View &next)
     servers_.open(kRecoverer, Claim::takeover, next);
     reserve_locks(servers_);
     for (uint32_t server = 0; server < servers_.count(); server++)
-        if (next.alive(server))
+        if (next.alive(server)) {
+            DTX_ASSERT(base.alive(server)); /* the logs of one that returns are not read */
             states[server] = state_of(servers_.connection(server), cluster_);
+        }
     if (usable_view(states, next) != base)
         throw Fenced(RPM_E_FENCED, "another command is changing the view");
 }
@@ -111,7 +113,7 @@ void Change::open(const View &base, const View &next)
 /* Proposes @view to all servers that live in the view given to open(). */
 void Change::propose_to_all(const View &view)
 {
-    DTX_ASSERT(view.number != 0);
+    DTX_ASSERT(servers_.owns(kRecoverer));
     begun_ = true;
     for (uint32_t server = 0; server < servers_.count(); server++)
         if (servers_.placement().view.alive(server))
@@ -120,7 +122,7 @@ void Change::propose_to_all(const View &view)
 
 void Change::accept_by_all(const View &view)
 {
-    DTX_ASSERT(servers_.is_open());
+    DTX_ASSERT(servers_.owns(kRecoverer));
     for (uint32_t server = 0; server < servers_.count(); server++)
         if (servers_.placement().view.alive(server))
             accept(servers_.connection(server), cluster_, view);
@@ -172,8 +174,10 @@ void Change::check_promotion(const View &next, const std::vector<uint32_t> &dead
         expect(placement.copies(shard) > 0, RPM_E_NOCAP,
                "shard " + std::to_string(shard) +
                    " would have no copy left; promote fewer servers, or restore one first");
-    for (uint32_t server : dead)
+    for (uint32_t server : dead) {
+        DTX_ASSERT(!next.alive(server));
         expect_stopped(cluster_, server);
+    }
 }
 
 Recovery Change::promote(const std::vector<uint32_t> &dead)
@@ -252,7 +256,7 @@ void Change::copy_shard(ServerConnection &from, ServerConnection &to, uint32_t s
     std::vector<unsigned char> wanted(kCopyAtOnce);
     std::vector<unsigned char> found(kCopyAtOnce);
 
-    DTX_ASSERT(from.server() != to.server());
+    DTX_ASSERT(from.server() != to.server() && to.owns(kRecoverer));
     for (uint64_t offset = kTablesOffset; offset < end; offset += kCopyAtOnce) {
         uint64_t bytes = std::min(kCopyAtOnce, end - offset);
         rpm_patch patch{ offset, wanted.data(), bytes, 0 };
@@ -271,6 +275,7 @@ void Change::mark_locks_moved(ServerConnection &from, uint32_t shard)
     uint64_t end = cluster_.layout().lock_bytes();
     std::vector<uint64_t> words(kLocksAtOnce, kMoved);
 
+    DTX_ASSERT(servers_.server_of(shard, 0) == from.server());
     for (uint64_t offset = kLocksOffset; offset < end; offset += kLocksAtOnce * sizeof(uint64_t))
         from.fill_locks(shard, offset, words.data(),
                         std::min<uint64_t>(end - offset, kLocksAtOnce * sizeof(uint64_t)));
@@ -283,6 +288,7 @@ void Change::rebuild(ServerConnection &returned, const Placement &next, const Fu
 
     DTX_ASSERT(next.view.alive(returned.server()));
     DTX_ASSERT(!servers_.placement().view.alive(returned.server()));
+    DTX_ASSERT(all.is_cleared()); /* what is copied has the rows of all commits */
     (void)old.take_over();
     old.trim();
     for (const auto &there : all.logs())
@@ -305,6 +311,7 @@ static void create_missing(const Cluster &cluster, uint32_t server, const View &
 {
     RawConnection connection(cluster, server);
 
+    DTX_ASSERT(!base.alive(server)); /* an empty shard must not count as a copy */
     for (uint32_t copy = 0; copy < cluster.options().replicas; copy++) {
         std::vector<std::string> made;
 

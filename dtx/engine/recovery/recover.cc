@@ -60,6 +60,7 @@ class Logged
     {
         RedoHeader header{};
 
+        DTX_ASSERT(servers.any()); /* else every record would count as committed */
         std::memcpy(&header, record, sizeof(header));
         auto found = holders_.find(header.txn); /* none: another recovery has trimmed the record */
 
@@ -114,6 +115,8 @@ static void redo(Servers &servers, Address address, const std::vector<unsigned c
     std::vector<unsigned char> found(bytes);
     rpm_patch patch{ cluster.layout().row_offset(address), image.data(), bytes, 0 };
 
+    /* decode_redo() has verified that: a longer image would overwrite the next object. */
+    DTX_ASSERT(bytes == cluster.layout().table(address.table()).slot_bytes);
     for (uint32_t copy = 0; copy < servers.placement().copies(address.shard()); copy++) {
         ServerConnection &connection = servers.connection(servers.server_of(address.shard(), copy));
 
@@ -133,6 +136,10 @@ static void break_locks(Servers &servers, uint32_t shard, uint32_t coordinator, 
     uint64_t end = servers.layout().lock_bytes();
     std::vector<uint64_t> words(kLocksAtOnce);
 
+    /* A session may free locks of one coordinator, so none with kMoved; a command, which has fenced
+     * all sessions, may free any. */
+    DTX_ASSERT(coordinator == kRecoverer ? servers.owns(kRecoverer)
+                                         : coordinator < kCoordinatorsMax);
     for (uint64_t offset = kLocksOffset; offset < end;) {
         uint64_t bytes = std::min<uint64_t>(end - offset, kLocksAtOnce * sizeof(uint64_t));
 
@@ -170,11 +177,16 @@ Recovery finish_one(Servers &servers, uint32_t coordinator)
 
     DTX_ASSERT(servers.is_open() && logs.any());
     recovery.coordinators = 1;
-    for (uint32_t server = 0; server < servers.count(); server++)
-        if (servers.connection(server).has_log())
-            servers.connection(server).each_record([&](const void *record, size_t bytes) {
+    for (uint32_t server = 0; server < servers.count(); server++) {
+        ServerConnection &connection = servers.connection(server);
+
+        /* The owner of any other log may still be writing rows. */
+        DTX_ASSERT(!connection.has_log() || connection.owns(coordinator));
+        if (connection.has_log())
+            connection.each_record([&](const void *record, size_t bytes) {
                 logged.take(servers.layout(), server, record, bytes);
             });
+    }
     for (uint32_t server = 0; server < servers.count(); server++)
         if (servers.connection(server).has_log())
             servers.connection(server).each_record([&](const void *record, size_t bytes) {
@@ -207,6 +219,7 @@ AllLogs::~AllLogs()
 bool AllLogs::take(uint32_t coordinator, uint64_t create_bytes)
 {
     DTX_ASSERT(!has(coordinator));
+    DTX_ASSERT(connection_.owns(kRecoverer)); /* else two commands could take the logs over */
 
     std::string name = log_name(servers_.cluster().schema().name(), coordinator);
     rpm_log_opts opts = rpm_log_opts_init();
@@ -241,6 +254,7 @@ void AllLogs::create_as(const AllLogs &others)
 {
     struct rpm_log_info info = rpm_log_info_init();
 
+    DTX_ASSERT(server() != others.server());
     for (const auto &[coordinator, log] : others.logs_) {
         if (logs_.count(coordinator) != 0)
             continue;
@@ -293,7 +307,7 @@ void FullRecovery::fence()
 {
     const Placement &placement = servers_.placement();
 
-    DTX_ASSERT(servers_.is_open() && logs_.empty()); /* once */
+    DTX_ASSERT(servers_.owns(kRecoverer) && logs_.empty());
     /* From here on, a session that joins finds the database not ready and recovers it first, which
      * fences this recovery. */
     for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
@@ -311,11 +325,14 @@ void FullRecovery::redo(const View &written_in)
     Images images;
     Logged logged;
 
-    DTX_ASSERT(!logs_.empty()); /* fenced */
-    for (auto &there : logs_)
+    DTX_ASSERT(!logs_.empty() && !cleared_);
+    for (auto &there : logs_) {
+        /* A server that was dead then may have records of commits that did not happen. */
+        DTX_ASSERT(written_in.alive(there->server()));
         there->each_record([&](uint32_t, const void *record, size_t bytes) {
             logged.take(servers_.layout(), there->server(), record, bytes);
         });
+    }
     for (auto &there : logs_)
         there->each_record([&](uint32_t coordinator, const void *record, size_t bytes) {
             if (logged.has_all(record, log_servers(servers_, written_in, coordinator)))
@@ -323,20 +340,23 @@ void FullRecovery::redo(const View &written_in)
         });
     for (const auto &[word, image] : images.all())
         dtx::redo(servers_, Address{ word }, image, recovery_);
+    redone_ = true;
 }
 
 void FullRecovery::clear()
 {
-    DTX_ASSERT(!logs_.empty()); /* fenced */
+    DTX_ASSERT(!logs_.empty());
+    DTX_ASSERT(redone_ || servers_.canary(kCanaryNoRedo)); /* else commits would be lost */
     for (auto &there : logs_)
         there->trim();
     for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
         break_locks(servers_, shard, kRecoverer, recovery_);
+    cleared_ = true;
 }
 
 void FullRecovery::make_ready()
 {
-    DTX_ASSERT(!logs_.empty()); /* fenced */
+    DTX_ASSERT(cleared_); /* a session that joins must find no lock of a fenced one */
     for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
         servers_.primary(shard).set_ready_word(shard, kReady);
 }

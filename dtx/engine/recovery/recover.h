@@ -87,6 +87,12 @@ class FullRecovery
     /* Lets sessions join again. */
     void make_ready();
 
+    /* Are the logged rows installed, the logs empty and the locks free? */
+    bool is_cleared() const
+    {
+        return cleared_;
+    }
+
     /* The logs of the servers that live, after fence(). */
     const std::vector<std::unique_ptr<AllLogs>> &logs() const
     {
@@ -101,6 +107,8 @@ class FullRecovery
   private:
     Servers &servers_;
     std::vector<std::unique_ptr<AllLogs>> logs_;
+    bool redone_ = false;
+    bool cleared_ = false;
     Recovery recovery_;
 };
 

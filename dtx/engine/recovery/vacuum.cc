@@ -26,6 +26,8 @@ Vacuum::Vacuum(Servers &servers, const FullRecovery &all)
       prefix_(number_prefix(kVacuum, servers.placement().view.number,
                             servers.connection(servers.placement().first()).epoch()))
 {
+    DTX_ASSERT(servers.owns(kRecoverer));
+    DTX_ASSERT(all.is_cleared()); /* no session owns a slot, and no record will write one */
     for (coordinator_ = 0; coordinator_ < kCoordinatorsMax; coordinator_++) {
         std::vector<uint32_t> wanted = servers.placement().log_servers(coordinator_);
 
@@ -61,6 +63,8 @@ uint64_t Vacuum::run()
 void Vacuum::scan(uint32_t shard, uint32_t table)
 {
     uint32_t inner = servers_.cluster().schema().tables()[table].index;
+    DTX_ASSERT(servers_.cluster().schema().tables()[inner].index == table);
+
     Use rows = use_of(shard, table);
     Use index = use_of(shard, inner);
 
@@ -141,6 +145,8 @@ void Vacuum::mark_index(uint32_t shard, uint32_t table, Use &index, Use &rows)
 {
     const TableSpec &spec = servers_.cluster().schema().tables()[table];
 
+    /* Rows whose entries are read as those of the other kind of index would look lost. */
+    DTX_ASSERT(spec.kind == TableKind::hash || spec.kind == TableKind::ordered);
     each_slot(shard, spec.index, index.used.size(), [&](uint64_t slot, const unsigned char *image) {
         const unsigned char *body = image + sizeof(ObjectHeader);
         Bucket bucket;
@@ -181,6 +187,7 @@ void Vacuum::give_back_lost(uint32_t shard, uint32_t table, const Use &use)
     bool spare = !servers_.canary(kCanaryVacuum);
     std::vector<uint64_t> lost;
 
+    DTX_ASSERT(use.used.size() == use.returned.size());
     for (uint64_t slot = first_slot(servers_.cluster().schema(), table); slot < use.used.size();
          slot++) {
         if (use.returned[slot] || (use.used[slot] && spare))
@@ -219,6 +226,7 @@ Access *Vacuum::load(ReadWriteSet &set, Address address)
 /* As Session::return_slots(), without locks. */
 void Vacuum::give_back(Address head, std::span<const uint64_t> slots)
 {
+    DTX_ASSERT(head.table() == kAllocatorTable);
     DTX_ASSERT(!slots.empty() && slots.size() <= slots_at_once(uint32_t(head.slot())));
 
     ReadWriteSet set;
@@ -247,6 +255,8 @@ void Vacuum::commit(ReadWriteSet &set)
     uint64_t txn = prefix_ | ++sequence_;
 
     DTX_ASSERT(!logs_.empty());
+    /* The number is of no session, and of no earlier transaction of this vacuum. */
+    DTX_ASSERT(coordinator_of(txn) == kVacuum && sequence_ >> kSequenceBits == 0);
     for (Access *access : writes) {
         DTX_ASSERT(access->address.shard() == shard);
         access->header().version++;
