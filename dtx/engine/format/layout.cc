@@ -24,6 +24,8 @@ Layout::Layout(const Schema &schema)
         table.payload_bytes = spec.row_bytes;
         table.slots = spec.rows_max;
         DTX_ASSERT(offset % 64 == 0 && table.slot_bytes % 64 == 0);
+        DTX_ASSERT(table.slot_bytes >= sizeof(ObjectHeader) + table.payload_bytes);
+        DTX_ASSERT(table.slots <= kSlotsMax); /* else two rows have one address, and one lock */
         table.offset = offset;
         table.first_lock = locks;
         offset += table.slots * table.slot_bytes;

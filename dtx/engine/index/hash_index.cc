@@ -121,6 +121,7 @@ static Task<Access *> room_for_entry(Store &store, ReadWriteSet &set, Lookup loo
     Address last = lookup.last->address;
     Access *fresh = co_await store.slots.allocate(set, last.shard(), last.table());
 
+    DTX_ASSERT(lookup.last->as<Bucket>().next == 0); /* else the rest of the chain were lost */
     fresh->header().flags = kObjectValid;
     lookup.last->as<Bucket>().next = fresh->address.slot();
     lookup.last->written = true;
@@ -153,6 +154,7 @@ Task<std::optional<uint64_t>> hash_remove(Store &store, ReadWriteSet &set, uint3
     Bucket &bucket = lookup.bucket->as<Bucket>();
     uint64_t slot = bucket.entry[lookup.entry].slot;
 
+    DTX_ASSERT(lookup.entry < bucket.used);
     bucket.entry[lookup.entry] = bucket.entry[--bucket.used];
     lookup.bucket->written = true;
     co_return slot;

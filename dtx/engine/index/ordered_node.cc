@@ -148,6 +148,7 @@ static uint32_t split_point(const Node &node, uint64_t key)
 
 static void move_entries(Node &from, uint32_t first, Node &to)
 {
+    DTX_ASSERT(first <= from.used && to.used == 0);
     to.used = from.used - first;
     std::copy(from.entry + first, from.entry + from.used, to.entry);
     from.used = first;
@@ -199,6 +200,9 @@ static Task<> split_child(Store &store, ReadWriteSet &set, Access *parent, Acces
 static Task<Access *> fetch_child(Store &store, ReadWriteSet &set, Access *parent, uint32_t i)
 {
     const Node &node = parent->as<Node>();
+
+    DTX_ASSERT(i < node.used);
+
     Access *child = co_await fetch_node(
         store, set,
         Address::of(parent->address.shard(), parent->address.table(), node.entry[i].slot));
@@ -244,6 +248,7 @@ Task<Access *> leaf_with_room(Store &store, ReadWriteSet &set, Address root, uin
 
 static void erase_node(Access *access)
 {
+    DTX_ASSERT(access->address.slot() != 0); /* the root */
     access->header().flags = 0;
     access->written = true;
     access->freed = true;

@@ -22,6 +22,7 @@ namespace dtx
 void InstallQueue::add(Commit commit)
 {
     DTX_ASSERT(commit.txn != 0 && !has(commit.txn));
+    DTX_ASSERT(commit.rows.pending != nullptr);
     DTX_ASSERT(!commit.records.empty()); /* from which recovery finishes it if this session dies */
     DTX_ASSERT(std::is_sorted(commit.locked.begin(), commit.locked.end()));
     commits_.push_back(std::move(commit));
@@ -43,6 +44,7 @@ bool InstallQueue::has(Address address) const
 /* Frees locks until the connection accepts no more messages. True: all locks are freed. */
 bool InstallQueue::unlock(Commit &commit)
 {
+    DTX_ASSERT(commit.rows.pending->remaining == 0);
     while (!commit.locked.empty()) {
         int err = unlocks_.send(commit.locked.back(), commit.txn);
 
@@ -106,6 +108,7 @@ void InstallQueue::wake_all()
 
 void InstallQueue::close()
 {
+    DTX_ASSERT(!servers_.is_open()); /* until then no other session finishes them */
     commits_.clear();
     failed_ = false;
     wake_all();

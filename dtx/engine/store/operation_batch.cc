@@ -181,6 +181,7 @@ void OperationBatch::take_lists()
     std::vector<bool> full(servers_.count());
     std::vector<Staged> rest;
 
+    DTX_ASSERT(deferred_->pending->remaining == 0); /* else librpm still borrows the lists */
     deferred_->lists.resize(servers_.count());
     for (std::vector<rpm_step> &list : deferred_->lists)
         list.clear();

@@ -7,6 +7,7 @@
 #ifndef DTX_ENGINE_UNLOCKS_H
 #define DTX_ENGINE_UNLOCKS_H
 
+#include "engine/base/assert.h"
 #include "engine/cluster/servers.h"
 #include <dtx/address.h>
 
@@ -35,9 +36,10 @@ class Unlocks
     {
         return pending_ != nullptr && pending_->status != 0;
     }
-    /* To be called after the connections were closed. */
+    /* To be called after the connections were closed: until then librpm may write found_. */
     void close()
     {
+        DTX_ASSERT(!servers_.is_open());
         pending_ = nullptr;
     }
 
