@@ -214,14 +214,13 @@ Task<> ObjectReader::unlock(const ReadWriteSet &set, Access &access)
     int err = RPM_E_BUSY;
 
     DTX_ASSERT(access.taken && access.locked);
-    access.taken = access.written = false;
+    access.taken = access.written = access.locked = false;
     while (err == RPM_E_BUSY && !servers_.canary(kCanaryLock)) {
         err = set.joined != servers_.joined() ? int(RPM_E_FENCED)
                                               : unlocks_.send(access.address, set.txn);
         if (err == RPM_E_BUSY)
             co_await servers_.scheduler().turn();
     }
-    access.locked = false;
     check(servers_.canary(kCanaryLock) ? 0 : err, "freeing a lock");
 }
 

@@ -16,6 +16,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/format/redo.h"
+#include "engine/recovery/recover.h"
 #include "engine/store/operation_batch.h"
 #include <dtx/error.h>
 
@@ -32,10 +33,13 @@ Commit::Commit(Store &store, ReadWriteSet &set, const std::vector<uint32_t> &log
     : store_(store), set_(set), log_servers_(log_servers), writes_(set.space.writes),
       reads_(set.space.reads), lsns_(set.space.lsns), patches_(set.space.patches)
 {
+    DTX_ASSERT(!set.maybe_logged && !set.logged); /* an attempt commits once */
     writes_.clear();
     reads_.clear();
     lsns_.clear();
     for (Access *access : set.sorted()) {
+        DTX_ASSERT(access->written || !access->locked); /* else the lock would not be freed */
+        DTX_ASSERT(access->written || !access->freed);  /* the slot of a row that stays */
         if (access->written)
             writes_.push_back(access);
         else if (access->seen)
@@ -57,10 +61,14 @@ void Commit::begin_lock(OperationBatch &batch)
 {
     bool free = true;
 
-    DTX_ASSERT(set_.txn != 0);
+    /* A session that finds the lock finishes the transaction from this coordinator's logs. */
+    DTX_ASSERT(store_.servers.owns(coordinator_of(set_.txn)));
+    DTX_ASSERT(set_.joined == store_.servers.joined());
     for (tried_ = 0; free && tried_ < writes_.size(); tried_++) {
         Access *access = writes_[tried_];
 
+        DTX_ASSERT(access->locked == access->taken);
+        DTX_ASSERT(tried_ == 0 || writes_[tried_ - 1]->address < access->address);
         access->word = 0;
         access->current = access->version;
         if (!access->taken && !store_.servers.canary(kCanaryLock))
@@ -82,6 +90,7 @@ bool Commit::end_lock()
         writes_[i]->locked = is_free(writes_[i]);
         free = free && writes_[i]->locked;
     }
+    DTX_ASSERT(!free || tried_ == writes_.size()); /* else some are not locked */
     return free && take_versions();
 }
 
@@ -89,6 +98,7 @@ bool Commit::end_lock()
 bool Commit::take_versions()
 {
     for (Access *access : writes_) {
+        DTX_ASSERT(access->locked); /* else another transaction may change it now */
         if (access->seen && access->current != access->version &&
             !store_.servers.canary(kCanaryValidate))
             return false;
@@ -157,6 +167,7 @@ inline void Commit::check_joined() const
 
 void Commit::make_versions()
 {
+    DTX_ASSERT(!set_.maybe_logged); /* rows and record have the same images */
     for (Access *access : writes_) {
         ObjectHeader &header = access->header();
 
@@ -239,6 +250,7 @@ bool Commit::log_now()
         return store_.servers.connection(server).is_mapped();
     });
 
+    DTX_ASSERT(lsns_.empty()); /* each log gets the record once */
     encode_redo(set_.txn, writes_, set_.record);
     if (!mapped)
         pending_ = store_.servers.new_pending();
@@ -270,7 +282,10 @@ size_t Commit::take_patches(size_t first)
 
 void Commit::begin_install(OperationBatch &batch)
 {
-    DTX_ASSERT(set_.maybe_logged || store_.servers.canary(kCanaryLogLate));
+    bool late = store_.servers.canary(kCanaryLogLate);
+
+    DTX_ASSERT(late || (set_.maybe_logged && lsns_.size() == log_servers_.size()));
+    DTX_ASSERT(late || !pending_ || pending_->remaining == 0); /* the record is durable */
     for (size_t first = 0, n; first < writes_.size(); first += n) {
         uint32_t shard = writes_[first]->address.shard();
 
@@ -298,6 +313,8 @@ Task<> Commit::unlock()
                store_.unlocks.send(access->address, set_.txn) == 0;
     };
 
+    /* The transaction had no effect, or its rows are installed. */
+    DTX_ASSERT(set_.logged || !set_.maybe_logged);
     for (Access *access : writes_)
         if (access->locked && !store_.servers.canary(kCanaryLock) && is_sent(access))
             access->locked = false;
@@ -316,6 +333,7 @@ bool Commit::unlock_now()
     if (store_.servers.phases().commit == Via::call ||
         !std::all_of(writes_.begin(), writes_.end(), is_mapped))
         return false;
+    DTX_ASSERT(set_.logged); /* and the rows are installed */
     begin_unlock(unlocking);
     return true;
 }

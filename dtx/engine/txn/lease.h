@@ -13,6 +13,8 @@
 #ifndef DTX_ENGINE_LEASE_H
 #define DTX_ENGINE_LEASE_H
 
+#include "engine/base/assert.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <unordered_map>
@@ -39,6 +41,8 @@ class Lease
     /* At @now, the session had a conflict with a lock that attempt @word holds. */
     Verdict met(uint64_t word, uint64_t now)
     {
+        DTX_ASSERT(word != 0); /* a free lock would pass for one of coordinator 0 */
+
         auto found = locks_.find(word);
 
         if (found == locks_.end() || now - found->second.last_ns > kLooks * lease_ns_) {

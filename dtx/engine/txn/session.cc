@@ -46,6 +46,7 @@ bool Session::try_to_join(Claim claim)
     Store &store = state_->store;
 
     store.open(state_->coordinator, claim);
+    DTX_ASSERT(store.servers.owns(state_->coordinator));
     if (is_ready(store.servers)) {
         finish_one(store.servers, state_->coordinator);
         return true;
@@ -73,6 +74,7 @@ void Session::check_deadline(const Error &error)
  * deadline; all coroutines of the session wait meanwhile. */
 void Session::join(Claim claim)
 {
+    DTX_ASSERT(claim == Claim::join || claim == Claim::rejoin); /* which create the logs */
     if (!state_->deadline)
         state_->deadline.emplace(state_->cluster.retry_ns());
     for (bool joined = false; !joined;) {
@@ -202,7 +204,7 @@ ReadWriteSet &Session::begin()
      * fences the other transactions under way. */
     if (state_->sequence >= state_->numbers || state_->store.installs.failed())
         rejoin(state_->store.servers.joined(), true);
-    DTX_ASSERT(own->size() == 0 && !own->begun && !own->logged);
+    DTX_ASSERT(own->size() == 0 && !own->begun && !own->maybe_logged && !own->queued);
     DTX_ASSERT(state_->sequence < kNumbersMost);
     own->busy = true;
     own->txn = state_->prefix | ++state_->sequence;
@@ -221,6 +223,14 @@ Session::BodyResult Session::result_after(const Inconsistent &found, uint32_t co
     return BodyResult::give_up;
 }
 
+static bool has_locks(ReadWriteSet &set)
+{
+    for (uint32_t i = 0; i < set.size(); i++)
+        if (set[i].locked)
+            return true;
+    return false;
+}
+
 /* Ends an attempt. A commit that throws may have left locks: the session joins again, which
  * installs logged rows and frees the locks. The outcome is known before that, and an error of
  * joining again must not replace it. */
@@ -231,6 +241,9 @@ Task<bool> Session::conclude(ReadWriteSet &set, BodyResult result, std::exceptio
     bool holds = false;
     bool rejoins = result == BodyResult::join_again || result == BodyResult::fail;
 
+    /* The locks have the number of the claim under which the attempt began. */
+    DTX_ASSERT(set.joined != state_->store.servers.joined() ||
+               set.txn >> kSequenceBits == state_->prefix >> kSequenceBits);
     try {
         if (result == BodyResult::commit || result == BodyResult::give_up ||
             (result == BodyResult::run_again && set.begun)) {
@@ -256,6 +269,9 @@ Task<bool> Session::conclude(ReadWriteSet &set, BodyResult result, std::exceptio
             thrown = std::current_exception();
         }
     }
+
+    DTX_ASSERT(rejoins || !has_locks(set)); /* no later attempt would free them */
+    DTX_ASSERT(ending != Ending::commit || set.logged || set.space.writes.empty());
 
     uint64_t blocking_lock = set.blocking_lock;
     uint64_t joined = set.joined;
@@ -296,6 +312,7 @@ bool Session::end(ReadWriteSet &set, Ending ending, bool holds)
 
     DTX_ASSERT(set.busy);
     DTX_ASSERT(!set.logged || ending == Ending::commit);
+    DTX_ASSERT(!set.maybe_logged || ending == Ending::commit || ending == Ending::unknown);
     count++;
     if (ending != Ending::conflict)
         state_->backoff.done(state_->backoff.is_narrow() ? now_ns() : 0);
@@ -347,6 +364,7 @@ bool Session::handle_lock_owner(uint64_t word)
 
 void Session::take_over(uint32_t coordinator)
 {
+    DTX_ASSERT(coordinator != state_->coordinator); /* it would fence itself: rejoin() instead */
     try {
         state_->cluster.recover(coordinator);
     } catch (const Fenced &) {
@@ -365,6 +383,7 @@ Task<void> Session::back_off(Progress &progress, uint64_t blocking_lock)
     uint32_t most = state_->cluster.options().conflicts_max;
     uint32_t conflicts = progress.outcome.conflicts;
 
+    DTX_ASSERT(progress.outcome.status == Status::aborted); /* the body runs again */
     if (state_->store.installs.failed())
         rejoin(state_->store.servers.joined(), false);
     progress.counted += handle_lock_owner(blocking_lock) ? 1 : 0;
@@ -387,6 +406,8 @@ void Session::run(std::vector<Task<void>> tasks)
         thrown = std::current_exception();
     }
     state_->store.settle();
+    DTX_ASSERT(state_->store.installs.empty() || state_->store.installs.failed() ||
+               !state_->store.servers.is_open());
     if (state_->store.installs.failed())
         rejoin(state_->store.servers.joined(), false);
     if (thrown)

@@ -75,6 +75,7 @@ Task<std::vector<uint64_t>> Session::hand_out(Address head, uint64_t many)
     /* The slots may still be on the list of returned slots, or belong to another session. */
     if (status == Status::unknown || generation != state_->store.slots.generation())
         throw Conflict{};
+    DTX_ASSERT(status == Status::committed || slots.empty());
     co_return slots;
 }
 
@@ -131,9 +132,13 @@ bool Session::has_surplus()
 Task<void> Session::return_surplus()
 {
     FreeSlots &own = state_->store.slots;
-    Address head = *own.surplus();
+    std::optional<Address> found = own.surplus();
     uint64_t generation = own.generation();
     std::vector<uint64_t> slots;
+
+    DTX_ASSERT(found);
+
+    Address head = *found;
 
     try {
         slots = own.take(head, returned_at_once(head));
@@ -165,6 +170,7 @@ void Session::return_all_slots()
         state_->store.slots
             .generation(); /* slots that are handed out later are not returned here */
 
+    DTX_ASSERT(state_->leaving && state_->under_way == 0); /* no transaction uses a slot */
     if (!state_->store.servers.is_open())
         return;
 

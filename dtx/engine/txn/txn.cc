@@ -60,8 +60,10 @@ static Task<Access *> row_at(Store &store, ReadWriteSet &set, Address address, u
 static void skip_validation(ReadWriteSet &set, uint32_t first, uint32_t index)
 {
     for (uint32_t i = first; i < set.size(); i++)
-        if (set[i].address.table() == index)
+        if (set[i].address.table() == index) {
+            DTX_ASSERT(!set[i].written); /* else its commit could undo another's change */
             set[i].seen = false;
+        }
 }
 
 /* Has this transaction read or written the object before? */
@@ -201,6 +203,7 @@ bool Txn::change(Access *found, uint32_t table, const void *row)
 {
     if (found == nullptr)
         return false;
+    DTX_ASSERT(!found->freed); /* the session may reuse the slot after the commit */
     std::memcpy(found->image + sizeof(ObjectHeader), row,
                 session_.store().servers.layout().table(table).payload_bytes);
     found->written = true;
@@ -294,7 +297,7 @@ Task<bool> Txn::remove(uint32_t table, uint64_t key)
 
     if (row == nullptr)
         throw Inconsistent{};
-    DTX_ASSERT(row->valid());
+    DTX_ASSERT(row->valid() && !row->freed);
     row->header().flags = 0;
     row->written = true;
     row->freed = true;
