@@ -27,7 +27,8 @@ import tidy
 
 SHORT = 10  # lines of a function that needs no assertion
 FLOORS = {'lib/pool/': 1.7, 'lib/wire/': 0.9, 'lib/region/': 1.3, 'lib/log/': 1.1, 'lib/serve/': 1.1,
-          'lib/conn/': 0.95, 'lib/transport/': 0.5, 'dtx/engine/': 0.45}
+          'lib/conn/': 0.95, 'lib/transport/': 0.5, 'dtx/engine/': 0.9, 'dtx/engine/txn/': 1.05,
+          'dtx/engine/cluster/': 0.9, 'dtx/engine/recovery/': 1.05}
 # Those of lib/base/assert.h and of dtx/engine/base/assert.h, without their definitions.
 ASSERTION = re.compile(r'(?<!#define )\b(?:RPM_ASSERT|RPM_ASSERT_SLOW|DTX_ASSERT)\s*\(')
 STATIC_ASSERTION = re.compile(r'\b(?:_Static_assert|static_assert)\s*\(')
