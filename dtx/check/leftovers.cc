@@ -97,7 +97,7 @@ class Search
             newest = std::max(newest, header_of(image).version);
         };
 
-        if (!decode_redo(cluster_.layout(), record, bytes, take))
+        if (!decode_redo(cluster_.layout(), cluster_.shards(), record, bytes, take))
             throw Error(RPM_E_CORRUPT, "a coordinator's log has a record that is not a redo "
                                        "record; the log is damaged or belongs to another program");
         found_.records++;

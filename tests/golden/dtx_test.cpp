@@ -113,7 +113,7 @@ TEST_CASE("golden: a slot and its redo record are encoded to and decoded from th
     dtx::Access *access = set.add(address, layout.table(address.table()).slot_bytes);
 
     REQUIRE(access->bytes == expected.size());
-    CHECK(dtx::decode_redo(layout, record.data(), record.size(),
+    CHECK(dtx::decode_redo(layout, 3, record.data(), record.size(),
                            [&](dtx::Address at, const unsigned char *bytes, uint32_t n) {
                                CHECK(at == address);
                                image.assign(bytes, bytes + n);

@@ -43,13 +43,13 @@ void encode_redo(uint64_t txn, std::span<Access *const> writes, std::vector<unsi
 
 /* Returns the size of the slot of the object at @at; 0: there is no such slot, the record ends too
  * early, or the object is torn. */
-static uint32_t object_at(const Layout &layout, const unsigned char *at, size_t left,
-                          Address *address)
+static uint32_t object_at(const Layout &layout, uint32_t shards, const unsigned char *at,
+                          size_t left, Address *address)
 {
     if (left < sizeof(uint64_t))
         return 0;
     std::memcpy(&address->word, at, sizeof(uint64_t));
-    if (address->table() >= layout.tables() ||
+    if (address->shard() >= shards || address->table() >= layout.tables() ||
         address->slot() >= layout.table(address->table()).slots)
         return 0;
 
@@ -60,7 +60,7 @@ static uint32_t object_at(const Layout &layout, const unsigned char *at, size_t 
     return bytes;
 }
 
-bool decode_redo(const Layout &layout, const void *record, size_t bytes,
+bool decode_redo(const Layout &layout, uint32_t shards, const void *record, size_t bytes,
                  const std::function<void(Address, const unsigned char *, uint32_t)> &callback)
 {
     const unsigned char *first = static_cast<const unsigned char *>(record);
@@ -76,7 +76,7 @@ bool decode_redo(const Layout &layout, const void *record, size_t bytes,
         size_t left = bytes - sizeof(header);
 
         for (uint32_t i = 0; i < header.objects; i++) {
-            uint32_t object = object_at(layout, at, left, &address);
+            uint32_t object = object_at(layout, shards, at, left, &address);
 
             if (object == 0)
                 return false;

@@ -32,10 +32,10 @@ size_t redo_bytes(std::span<Access *const> writes);
 /* Put the record of @writes, sealed objects, into @record. */
 void encode_redo(uint64_t txn, std::span<Access *const> writes, std::vector<unsigned char> &record);
 
-/* Calls @callback for each object of a record. False: the record does not fit this layout, and
- * @callback was not called. */
+/* Calls @callback for each object of a record. False: the record does not fit this layout or a
+ * database of @shards, and @callback was not called. */
 bool decode_redo(
-    const Layout &layout, const void *record, size_t bytes,
+    const Layout &layout, uint32_t shards, const void *record, size_t bytes,
     const std::function<void(Address, const unsigned char *image, uint32_t bytes)> &callback);
 
 } // namespace dtx

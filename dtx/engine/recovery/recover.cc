@@ -44,11 +44,12 @@ using ServerSet = std::bitset<kShardsMax>;
 class Logged
 {
   public:
-    void take(const Layout &layout, uint32_t server, const void *record, size_t bytes)
+    void take(const Cluster &cluster, uint32_t server, const void *record, size_t bytes)
     {
         RedoHeader header{};
 
-        if (!decode_redo(layout, record, bytes, [](Address, const unsigned char *, uint32_t) {}))
+        if (!decode_redo(cluster.layout(), cluster.shards(), record, bytes,
+                         [](Address, const unsigned char *, uint32_t) {}))
             throw Error(RPM_E_CORRUPT, "a coordinator's log has a record that is not a redo "
                                        "record; the log is damaged or belongs "
                                        "to another program");
@@ -75,7 +76,7 @@ class Logged
 class Images
 {
   public:
-    void take(const Layout &layout, const void *record, size_t bytes, Recovery &recovery)
+    void take(const Cluster &cluster, const void *record, size_t bytes, Recovery &recovery)
     {
         auto keep = [this](Address address, const unsigned char *image, uint32_t size) {
             std::vector<unsigned char> &newest = images_[address.word];
@@ -84,7 +85,7 @@ class Images
                 newest.assign(image, image + size);
         };
 
-        (void)decode_redo(layout, record, bytes, keep);
+        (void)decode_redo(cluster.layout(), cluster.shards(), record, bytes, keep);
         recovery.records++;
     }
     const std::map<uint64_t, std::vector<unsigned char>> &all() const
@@ -184,14 +185,14 @@ Recovery finish_one(Servers &servers, uint32_t coordinator)
         DTX_ASSERT(!connection.has_log() || connection.owns(coordinator));
         if (connection.has_log())
             connection.each_record([&](const void *record, size_t bytes) {
-                logged.take(servers.layout(), server, record, bytes);
+                logged.take(servers.cluster(), server, record, bytes);
             });
     }
     for (uint32_t server = 0; server < servers.count(); server++)
         if (servers.connection(server).has_log())
             servers.connection(server).each_record([&](const void *record, size_t bytes) {
                 if (logged.has_all(record, logs))
-                    images.take(servers.layout(), record, bytes, recovery);
+                    images.take(servers.cluster(), record, bytes, recovery);
             });
     for (const auto &[word, image] : images.all()) {
         Address address{ word };
@@ -330,13 +331,13 @@ void FullRecovery::redo(const View &written_in)
         /* A server that was dead then may have records of commits that did not happen. */
         DTX_ASSERT(written_in.alive(there->server()));
         there->each_record([&](uint32_t, const void *record, size_t bytes) {
-            logged.take(servers_.layout(), there->server(), record, bytes);
+            logged.take(servers_.cluster(), there->server(), record, bytes);
         });
     }
     for (auto &there : logs_)
         there->each_record([&](uint32_t coordinator, const void *record, size_t bytes) {
             if (logged.has_all(record, log_servers(servers_, written_in, coordinator)))
-                images.take(servers_.layout(), record, bytes, recovery_);
+                images.take(servers_.cluster(), record, bytes, recovery_);
         });
     for (const auto &[word, image] : images.all())
         dtx::redo(servers_, Address{ word }, image, recovery_);

@@ -28,9 +28,9 @@ struct Fixture {
         }
         dtx::encode_redo(99, set.sorted(), record);
     }
-    bool decodes(std::vector<unsigned char> bytes, unsigned *calls) const
+    bool decodes(std::vector<unsigned char> bytes, unsigned *calls, uint32_t shards = 1) const
     {
-        return dtx::decode_redo(layout, bytes.data(), bytes.size(),
+        return dtx::decode_redo(layout, shards, bytes.data(), bytes.size(),
                                 [&](dtx::Address, const unsigned char *, uint32_t) { (*calls)++; });
     }
 };
@@ -41,7 +41,7 @@ TEST_CASE_METHOD(Fixture, "dtx: a redo record gives back what was put into it", 
 {
     size_t i = 0;
 
-    REQUIRE(dtx::decode_redo(layout, record.data(), record.size(),
+    REQUIRE(dtx::decode_redo(layout, 1, record.data(), record.size(),
                              [&](dtx::Address address, const unsigned char *image, uint32_t bytes) {
                                  dtx::Access *access = set.sorted()[i++];
 
@@ -72,4 +72,17 @@ TEST_CASE_METHOD(Fixture,
     }
     record.push_back(0);
     CHECK_FALSE(decodes(record, &calls));
+}
+
+TEST_CASE_METHOD(Fixture, "dtx: a redo record of a shard that the database lacks is refused",
+                 "[unit]")
+{
+    constexpr size_t kShardByte = sizeof(dtx::RedoHeader) + sizeof(uint64_t) - 1;
+    unsigned calls = 0;
+
+    record[kShardByte] = 2;
+    CHECK_FALSE(decodes(record, &calls, 2));
+    CHECK(calls == 0);
+    CHECK(decodes(record, &calls, 3));
+    CHECK(calls == 3);
 }
