@@ -26,11 +26,19 @@ struct Head {
 
 } // namespace
 
+/* The numbers of views that a server can have come to by proposals and acceptances. Commands rest
+ * assertions on them, and a checksum does not exclude others: a server may send any bytes. */
+static bool is_possible(const ServerState &state)
+{
+    return state.accepted.number != 0 && state.accepted.number <= state.highest &&
+           state.proposed.number <= state.highest && state.highest < UINT64_MAX;
+}
+
 static ServerState state_in(const Head &head, const Cluster &cluster, uint32_t server,
                             const ReadShard &read)
 {
     compare(head.descriptor, cluster, { server, server }, read);
-    if (auto state = state_in(head.states))
+    if (auto state = state_in(head.states); state && is_possible(*state))
         return *state;
     fail_damaged("the record of views", cluster, { server, server });
 }

@@ -404,3 +404,43 @@ TEST_CASE("dtx: one damaged state record does not undo a change of the view", "[
 
     CHECK(dtx::find_view(servers) == view);
 }
+
+TEST_CASE("dtx: a state with impossible numbers of views is reported as damage", "[unit]")
+{
+    dtx::ServerState state;
+    Database db;
+
+    state.sequence = 9;
+    state.highest = 3;
+    state.accepted.number = 2;
+    SECTION("no view was accepted")
+    {
+        state.accepted.number = 0;
+    }
+    SECTION("the accepted view is higher than the highest")
+    {
+        state.accepted.number = 4;
+    }
+    SECTION("so is the proposed view")
+    {
+        state.proposed.number = 4;
+    }
+    SECTION("no number is left for a view")
+    {
+        state.highest = UINT64_MAX;
+    }
+
+    dtx::StateRecord record = dtx::record_of(state);
+    const unsigned char *bytes = reinterpret_cast<const unsigned char *>(&record);
+    int code = 0;
+
+    for (uint64_t place : { 0, 1 })
+        Damager(*db.cluster)
+            .put(dtx::kStateOffset + place * dtx::kStateStride, { bytes, bytes + sizeof(record) });
+    try {
+        (void)db.cluster->recover();
+    } catch (const dtx::Error &error) {
+        code = error.code();
+    }
+    CHECK(code == RPM_E_CORRUPT);
+}
