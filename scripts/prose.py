@@ -37,6 +37,7 @@ RETIRED = {
     'RPM_ROLE_GIVE': 'RPM_ROLE_UNLOCK', 'RPM_ROLE_SWAP': 'RPM_ROLE_UPDATE',
     'rpm_device_ask': 'rpm_device_capability', 'RPM_DEVICE_ASKS': 'RPM_DEVICE_CAPABILITIES',
     'rpm_device_ask_name': 'rpm_device_capability_name',
+    'kCanaryLookEarly': 'kCanaryValidateEarly',
     # As names of types alone.
     'Party': 'Client', 'Ground': 'Fixture', 'Obstacle': 'BlockingLock', 'Patience': 'RetryDeadline',
     'Fates': 'Outcomes', 'Scribe': 'Recorder',

@@ -17,13 +17,20 @@ namespace dtx
 {
 
 inline const std::map<std::string, uint32_t> kCanaryNames = {
-    { "validate", kCanaryValidate },      { "lock", kCanaryLock },
-    { "version", kCanaryVersion },        { "log-late", kCanaryLogLate },
-    { "phantom", kCanaryPhantom },        { "skip-log", kCanarySkipLog },
-    { "drop-commit", kCanaryDropCommit }, { "no-redo", kCanaryNoRedo },
-    { "vacuum", kCanaryVacuum },          { "give-up", kCanaryGiveUp },
-    { "look-early", kCanaryLookEarly },   { "unlock-early", kCanaryUnlockEarly },
-    { "lone-read", kCanaryLoneRead },     { "no-record", kCanaryNoRecord },
+    { "validate", kCanaryValidate },
+    { "lock", kCanaryLock },
+    { "version", kCanaryVersion },
+    { "log-late", kCanaryLogLate },
+    { "phantom", kCanaryPhantom },
+    { "skip-log", kCanarySkipLog },
+    { "drop-commit", kCanaryDropCommit },
+    { "no-redo", kCanaryNoRedo },
+    { "vacuum", kCanaryVacuum },
+    { "give-up", kCanaryGiveUp },
+    { "validate-early", kCanaryValidateEarly },
+    { "unlock-early", kCanaryUnlockEarly },
+    { "lone-read", kCanaryLoneRead },
+    { "no-record", kCanaryNoRecord },
 };
 
 } // namespace dtx

@@ -411,7 +411,7 @@ bool Commit::is_one_message() const
 
     if (phases.lock == Via::fewest && store_.servers.connection(server).is_mapped())
         return false;
-    return store_.servers.canary(kCanaryLookEarly) ||
+    return store_.servers.canary(kCanaryValidateEarly) ||
            (std::none_of(writes_.begin(), writes_.end(), elsewhere) &&
             std::none_of(reads_.begin(), reads_.end(), elsewhere));
 }

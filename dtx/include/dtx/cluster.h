@@ -69,20 +69,20 @@ struct Options {
 /* Rules of the protocol. A test has the engine break one, to see that the test's checks fail. */
 enum Canary : uint32_t {
     kCanaryNone = 0,
-    kCanaryValidate = 1,     /* reads are not validated */
-    kCanaryLock = 2,         /* rows are written without their locks */
-    kCanaryVersion = 3,      /* a commit does not increase the versions of rows */
-    kCanaryLogLate = 4,      /* rows are installed before the redo record is written */
-    kCanaryPhantom = 5,      /* absent keys and the ends of ranges are not validated */
-    kCanarySkipLog = 6,      /* recovery leaves out the log of one coordinator */
-    kCanaryDropCommit = 7,   /* one commit of 97 is acknowledged, and not logged or installed */
-    kCanaryNoRedo = 8,       /* a promotion does not apply the logs */
-    kCanaryVacuum = 9,       /* slots that have rows are returned */
-    kCanaryNoRecord = 10,    /* slots are returned without a redo record */
-    kCanaryGiveUp = 11,      /* the reads of a body that gives up are not validated */
-    kCanaryLookEarly = 12,   /* the message that locks validates, with several servers as well */
-    kCanaryUnlockEarly = 13, /* locks are freed before the rows are installed */
-    kCanaryLoneRead = 14     /* a transaction's only row is not validated, though it was locked */
+    kCanaryValidate = 1,       /* reads are not validated */
+    kCanaryLock = 2,           /* rows are written without their locks */
+    kCanaryVersion = 3,        /* a commit does not increase the versions of rows */
+    kCanaryLogLate = 4,        /* rows are installed before the redo record is written */
+    kCanaryPhantom = 5,        /* absent keys and the ends of ranges are not validated */
+    kCanarySkipLog = 6,        /* recovery leaves out the log of one coordinator */
+    kCanaryDropCommit = 7,     /* one commit of 97 is acknowledged, and not logged or installed */
+    kCanaryNoRedo = 8,         /* a promotion does not apply the logs */
+    kCanaryVacuum = 9,         /* slots that have rows are returned */
+    kCanaryNoRecord = 10,      /* slots are returned without a redo record */
+    kCanaryGiveUp = 11,        /* the reads of a body that gives up are not validated */
+    kCanaryValidateEarly = 12, /* the message that locks validates, with several servers as well */
+    kCanaryUnlockEarly = 13,   /* locks are freed before the rows are installed */
+    kCanaryLoneRead = 14       /* a transaction's only row is not validated, though it was locked */
 };
 
 /* What a recovery found and did. */

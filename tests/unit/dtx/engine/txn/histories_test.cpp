@@ -74,7 +74,7 @@ TEST_CASE("dtx: the checker detects each canary", "[unit]")
 // each validates its read before the other has locked the row.
 TEST_CASE("dtx: two transactions that each write what the other read do not both commit", "[unit]")
 {
-    auto canary = GENERATE(dtx::kCanaryNone, dtx::kCanaryLookEarly);
+    auto canary = GENERATE(dtx::kCanaryNone, dtx::kCanaryValidateEarly);
     dtx::Options options;
 
     options.interleave = 128;
