@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/opts.h"
+#include "plan/refuse.h"
 
 #define STAGING_DEFAULT (16u << 20)
 #define STAGING_MIN (1u << 20)
@@ -46,9 +47,9 @@ static int opts_read(const struct rpm_conn_opts *opts, struct rpm_conn_opts *our
                          (unsigned long long)UINT64_MAX / 2000);
     if ((ours->pace & ~PACE_ALL) != 0)
         return rpmi_fail(RPM_E_INVAL, "pace flags %#x, known are %#x", ours->pace, PACE_ALL);
-    if (ours->method >= RPM_METHOD_COUNT)
-        return rpmi_fail(RPM_E_INVAL, "method %u, known are 0 (default) to %u", ours->method,
-                         RPM_METHOD_COUNT - 1u);
+    err = rpmi_method_check(ours->method);
+    if (err != 0)
+        return err;
     return rpm_hints_parse(ours->hints != NULL ? ours->hints : "all", &hints);
 }
 

@@ -39,9 +39,9 @@ static int opts_read(const struct rpm_log_opts *opts, struct rpm_log_opts *ours)
     err = rpmi_level_check(ours->level);
     if (err != 0)
         return err;
-    if (ours->method >= RPM_METHOD_COUNT)
-        return rpmi_fail(RPM_E_INVAL, "method %u, known are 0 (default) to %u", ours->method,
-                         RPM_METHOD_COUNT - 1u);
+    err = rpmi_method_check(ours->method);
+    if (err != 0)
+        return err;
     if (ours->inflight_max > RPMI_INFLIGHT_MAX)
         return rpmi_fail(RPM_E_INVAL, "inflight_max of %u, maximum %u", ours->inflight_max,
                          RPMI_INFLIGHT_MAX);

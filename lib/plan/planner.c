@@ -62,15 +62,16 @@ static enum rpm_method choose(const struct rpm_facts *facts, enum rpm_level leve
 
 static int check(const struct rpm_request *request)
 {
+    int err;
+
     if (request->kind < RPM_REQUEST_APPEND || request->kind > RPM_REQUEST_ATOMIC)
         return rpmi_fail(RPM_E_INVAL, "request kind %u, known are %u to %u", request->kind,
                          RPM_REQUEST_APPEND, RPM_REQUEST_ATOMIC);
-    if (request->level > RPM_DURABLE)
-        return rpmi_fail(RPM_E_INVAL, "level %u, known are 0 (default) to %u", request->level,
-                         RPM_DURABLE);
-    if (request->method >= RPM_METHOD_COUNT)
-        return rpmi_fail(RPM_E_INVAL, "method %u, known are 0 (default) to %u", request->method,
-                         RPM_METHOD_COUNT - 1u);
+    err = rpmi_level_check(request->level);
+    if (err == 0)
+        err = rpmi_method_check(request->method);
+    if (err != 0)
+        return err;
     if (request->kind <= RPM_REQUEST_BATCH && request->bytes > RPMI_RECORD_MAX)
         return rpmi_fail(RPM_E_TOOBIG, "a record of %llu bytes, maximum %u; split it",
                          (unsigned long long)request->bytes, RPMI_RECORD_MAX);

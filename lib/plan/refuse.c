@@ -42,6 +42,14 @@ int rpmi_level_check(uint32_t level)
                      level, RPM_POSTED, RPM_VISIBLE, RPM_PROCESS, RPM_DURABLE);
 }
 
+int rpmi_method_check(uint32_t method)
+{
+    if (method < RPM_METHOD_COUNT)
+        return 0;
+    return rpmi_fail(RPM_E_INVAL, "method %u, known are 0 (default) to %u", method,
+                     RPM_METHOD_COUNT - 1u);
+}
+
 /* "read, copy" of the methods in @bits, or "none". */
 static void list_methods(uint32_t bits, char *buffer, size_t bytes)
 {

@@ -39,9 +39,9 @@ static int opts_read(const struct rpm_region_opts *opts, struct rpm_region_opts 
                          "level %s of a DRAM region, which loses its bytes with the server; the "
                          "highest is %s: ask for that, or leave RPM_REGION_DRAM out",
                          rpm_level_name(ours->level), rpm_level_name(RPM_VISIBLE));
-    if (ours->method >= RPM_METHOD_COUNT)
-        return rpmi_fail(RPM_E_INVAL, "method %u, known are 0 (default) to %u", ours->method,
-                         RPM_METHOD_COUNT - 1u);
+    err = rpmi_method_check(ours->method);
+    if (err != 0)
+        return err;
     if (ours->inflight_max > RPMI_INFLIGHT_MAX)
         return rpmi_fail(RPM_E_INVAL, "inflight_max of %u, maximum %u", ours->inflight_max,
                          RPMI_INFLIGHT_MAX);

@@ -60,6 +60,14 @@ TEST_CASE("refuse: a level that does not exist is answered with those that do", 
     CHECK_THAT(rpm_last_error(), Contains("level 9") && Contains("4 (durable)"));
 }
 
+TEST_CASE("refuse: a method that does not exist is refused", "[unit]")
+{
+    CHECK(rpmi_method_check(RPM_METHOD_DEFAULT) == 0);
+    CHECK(rpmi_method_check(RPM_METHOD_COUNT - 1) == 0);
+    CHECK(rpmi_method_check(RPM_METHOD_COUNT) == RPM_E_INVAL);
+    CHECK_THAT(rpm_last_error(), Contains("method " + std::to_string(RPM_METHOD_COUNT)));
+}
+
 TEST_CASE("refuse: for anonymous memory the text says to use a file", "[unit]")
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_NONE, RPM_NO, EVERY_METHOD);
