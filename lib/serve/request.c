@@ -143,17 +143,28 @@ void rpmi_request_load(struct rpm_server *server, const struct rpmi_span *span, 
     }
 }
 
-static int do_read(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
-                   const struct rpmi_part *part)
+/* The memory of the part, which the client must be allowed to read. */
+static int find_part(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
+                     const struct rpmi_part *part, struct rpmi_span *span)
 {
-    struct rpmi_span span;
     int err = rpmi_service_access(server->service, client, op->key, op->offset, op->len,
-                                  RPMI_RIGHT_READ, &span);
+                                  RPMI_RIGHT_READ, span);
 
     if (err != 0)
         return err;
     RPM_ASSERT(rpmi_in_bounds(part->from, part->len, op->len));
-    span.offset += part->from;
+    span->offset += part->from;
+    return 0;
+}
+
+static int do_read(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
+                   const struct rpmi_part *part)
+{
+    struct rpmi_span span;
+    int err = find_part(server, client, op, part, &span);
+
+    if (err != 0)
+        return err;
     rpmi_request_load(server, &span, (unsigned char *)op->into + part->from, part->len);
     return 0;
 }
@@ -162,13 +173,10 @@ static int do_persist(struct rpm_server *server, uint32_t client, const struct r
                       const struct rpmi_part *part, struct rpmi_batch *batch)
 {
     struct rpmi_span span;
-    int err = rpmi_service_access(server->service, client, op->key, op->offset, op->len,
-                                  RPMI_RIGHT_READ, &span);
+    int err = find_part(server, client, op, part, &span);
 
     if (err != 0)
         return err;
-    RPM_ASSERT(rpmi_in_bounds(part->from, part->len, op->len));
-    span.offset += part->from;
     make_durable(server, batch, &span, part->len);
     return 0;
 }
