@@ -327,9 +327,11 @@ int rpmi_log_open_without_head(struct rpm_conn *conn, const char *name, struct r
 /* Make the plans again, for the facts of a new link. RPM_E_NOCAP. */
 int rpmi_log_replan(struct rpm_log *log);
 
-/* recover.c: claim, scan, make durable, seal. @visit sees every record found. RPM_E_CORRUPT if the
- * tail found is before @least_lsn, up to which records were acknowledged as durable. */
+/* recover.c: close a key of the log at the server, or both; that of a claim ends the claim. */
+void rpmi_log_drop_key(struct rpm_log *log, uint32_t *key);
 void rpmi_log_drop_keys(struct rpm_log *log);
+/* Claim, scan, make durable, seal. @visit sees every record found. RPM_E_CORRUPT if the tail found
+ * is before @least_lsn, up to which records were acknowledged as durable. */
 int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity);
 int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags); /* enum rpmi_call_flag */
 /* Take over the claim that @reply grants. RPM_E_PROTO. */

@@ -19,16 +19,19 @@
 #include <inttypes.h>
 #include <string.h>
 
+void rpmi_log_drop_key(struct rpm_log *log, uint32_t *key)
+{
+    /* A key of an earlier link is void, and the server may have given its number to another
+     * client. */
+    if (*key != 0 && log->link_generation == log->conn->generation)
+        rpmi_conn_drop_key(log->conn, *key);
+    *key = 0;
+}
+
 void rpmi_log_drop_keys(struct rpm_log *log)
 {
-    /* Keys of an earlier link are void, and the server may have given their numbers to another
-     * client. */
-    if (log->write_key != 0 && log->link_generation == log->conn->generation)
-        rpmi_conn_drop_key(log->conn, log->write_key);
-    if (log->read_key != 0 && log->link_generation == log->conn->generation)
-        rpmi_conn_drop_key(log->conn, log->read_key);
-    log->write_key = 0;
-    log->read_key = 0;
+    rpmi_log_drop_key(log, &log->write_key);
+    rpmi_log_drop_key(log, &log->read_key);
 }
 
 int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity)

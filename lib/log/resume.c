@@ -87,15 +87,6 @@ static void end_writing(struct rpm_log *log)
     log->reader_generation++;
 }
 
-static void give_up_claim(struct rpm_log *log)
-{
-    /* A key of an earlier link is void, and the server may have given its number to another
-     * client. */
-    if (log->write_key != 0 && log->link_generation == log->conn->generation)
-        rpmi_conn_drop_key(log->conn, log->write_key);
-    log->write_key = 0;
-}
-
 static int fail_trimmed(const struct rpm_log *log)
 {
     return rpmi_fail(
@@ -132,7 +123,7 @@ static int settle_as_reader(struct rpm_log *log, struct rpm_outcome *outcomes, u
     bool any_undecided = false;
 
     RPM_ASSERT(log->dead == RPM_E_FENCED);
-    give_up_claim(log);
+    rpmi_log_drop_key(log, &log->write_key);
     settle_trimmed(log, false);
     for (uint32_t turn = 0; turn < READER_TURNS_MAX && !unchanged; turn++) {
         struct rpmi_head seen = log->head;
@@ -322,7 +313,7 @@ int rpm_log_settle(struct rpm_log *log, struct rpm_outcome *outcomes, uint32_t r
     if (err != 0)
         return err;
     RPM_ASSERT(log->unknown_count == 0); /* every outcome was delivered before the claim ends */
-    give_up_claim(log);
+    rpmi_log_drop_key(log, &log->write_key);
     end_writing(log);
     return 0;
 }
@@ -353,7 +344,7 @@ int rpm_log_claim(struct rpm_log *log, uint32_t flags)
         err = rpmi_log_recover(log, 0, NULL, NULL);
     }
     if (err != 0) {
-        give_up_claim(log);
+        rpmi_log_drop_key(log, &log->write_key);
         return err;
     }
     log->dead = 0;
