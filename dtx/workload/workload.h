@@ -121,5 +121,26 @@ class Workload
                                        const Tally &tally);
 };
 
+/* A workload whose tables are made for given parameters, of which Tables::schema is the schema. */
+template <typename Parameters, typename Tables> class WorkloadOn : public Workload
+{
+  public:
+    explicit WorkloadOn(const Parameters &parameters) : parameters_(parameters), tables_(parameters)
+    {
+    }
+    const Schema &schema() const override
+    {
+        return tables_.schema;
+    }
+    const Tables &tables() const
+    {
+        return tables_;
+    }
+
+  protected:
+    const Parameters parameters_;
+    const Tables tables_;
+};
+
 } // namespace dtx
 #endif

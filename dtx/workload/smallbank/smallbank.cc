@@ -44,8 +44,6 @@ class Customer : public Terminal
 
 } // namespace
 
-SmallBank::SmallBank(const Parameters &parameters) : parameters_(parameters), tables_(parameters) {}
-
 const std::vector<std::string> &SmallBank::kinds() const
 {
     return program_names();

@@ -47,8 +47,6 @@ class Caller : public Terminal
 
 } // namespace
 
-Tatp::Tatp(const Parameters &parameters) : parameters_(parameters), tables_(parameters) {}
-
 const std::vector<std::string> &Tatp::kinds() const
 {
     return kind_names();

@@ -13,15 +13,11 @@
 namespace dtx::tatp
 {
 
-class Tatp : public Workload
+class Tatp : public WorkloadOn<Parameters, Tables>
 {
   public:
-    explicit Tatp(const Parameters &parameters);
+    using WorkloadOn::WorkloadOn;
 
-    const Schema &schema() const override
-    {
-        return tables_.schema;
-    }
     const std::vector<std::string> &kinds() const override;
     void load(Session &session, const Share &share) override;
     std::unique_ptr<Terminal> terminal(Session &session, Tally &tally,
@@ -29,15 +25,6 @@ class Tatp : public Workload
     Findings examine(const Cluster &cluster, uint32_t copy) override;
     Totals totals(const Cluster &cluster, uint32_t copy) override;
     Totals loaded() override;
-
-    const Tables &tables() const
-    {
-        return tables_;
-    }
-
-  private:
-    Parameters parameters_;
-    Tables tables_;
 };
 
 } // namespace dtx::tatp

@@ -137,8 +137,6 @@ class Clerk : public Terminal
 
 } // namespace
 
-Tpcc::Tpcc(const Parameters &parameters) : parameters_(parameters), tables_(parameters) {}
-
 const std::vector<std::string> &Tpcc::kinds() const
 {
     return kind_names();

@@ -14,15 +14,11 @@
 namespace dtx::tpcc
 {
 
-class Tpcc : public Workload
+class Tpcc : public WorkloadOn<Parameters, Tables>
 {
   public:
-    explicit Tpcc(const Parameters &parameters);
+    using WorkloadOn::WorkloadOn;
 
-    const Schema &schema() const override
-    {
-        return tables_.schema;
-    }
     const std::vector<std::string> &kinds() const override;
     void load(Session &session, const Share &share) override;
     std::unique_ptr<Terminal> terminal(Session &session, Tally &tally,
@@ -32,15 +28,6 @@ class Tpcc : public Workload
                    const std::vector<Receipt> &receipts) override;
     Totals totals(const Cluster &cluster, uint32_t copy) override;
     Totals loaded() override;
-
-    const Tables &tables() const
-    {
-        return tables_;
-    }
-
-  private:
-    Parameters parameters_;
-    Tables tables_;
 };
 
 } // namespace dtx::tpcc

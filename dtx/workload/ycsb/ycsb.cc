@@ -102,7 +102,7 @@ class Client : public Terminal
 } // namespace
 
 Ycsb::Ycsb(const Parameters &parameters)
-    : parameters_(parameters), tables_(parameters), zipf_(parameters.keys, parameters.theta / 1e4),
+    : WorkloadOn(parameters), zipf_(parameters.keys, parameters.theta / 1e4),
       latest_(parameters.keys)
 {
 }

@@ -15,15 +15,11 @@
 namespace dtx::ycsb
 {
 
-class Ycsb : public Workload
+class Ycsb : public WorkloadOn<Parameters, Tables>
 {
   public:
     explicit Ycsb(const Parameters &parameters);
 
-    const Schema &schema() const override
-    {
-        return tables_.schema;
-    }
     const std::vector<std::string> &kinds() const override;
     void load(Session &session, const Share &share) override;
     std::unique_ptr<Terminal> terminal(Session &session, Tally &tally,
@@ -32,14 +28,7 @@ class Ycsb : public Workload
     Totals totals(const Cluster &cluster, uint32_t copy) override;
     Totals loaded() override;
 
-    const Tables &tables() const
-    {
-        return tables_;
-    }
-
   private:
-    Parameters parameters_;
-    Tables tables_;
     Zipf zipf_;
     Latest latest_;
 };
