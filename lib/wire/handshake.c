@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "wire/layout.h"
+#include "wire/prefix.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -23,7 +24,6 @@
 #define CHALLENGE_MAGIC 0x4c4148434d5052ull /* "RPMCHAL" */
 #define AUTH_MAGIC 0x485455414d5052ull      /* "RPMAUTH" */
 
-#define AT_VERSION 8
 #define AT_NONCE 16
 #define AT_END 32 /* of a hello: the magic, inverted; missing if it was cut short and padded */
 
@@ -34,8 +34,7 @@ _Static_assert(AT_NONCE + RPMI_NONCE_BYTES == RPMI_CHALLENGE_BYTES, "a nonce end
 _Static_assert(AUTH_AT_MAC + RPMI_MAC_BYTES == RPMI_AUTH_BYTES, "a proof ends an auth message");
 
 static const struct rpmi_field NET_HELLO_FIELDS[] = {
-    RPMI_OWN(0, 8, "magic"),
-    RPMI_OWN(AT_VERSION, 4, "version"),
+    RPMI_PREFIX_FIELDS,
     RPMI_OWN(AT_NONCE, RPMI_NONCE_BYTES, "random"),
     RPMI_OWN(AT_END, 8, "end"),
 };
@@ -45,15 +44,13 @@ struct challenge {
 };
 
 static const struct rpmi_field CHALLENGE_FIELDS[] = {
-    RPMI_OWN(0, 8, "magic"),
-    RPMI_OWN(AT_VERSION, 4, "version"),
+    RPMI_PREFIX_FIELDS,
     RPMI_NUMBER(12, struct challenge, status),
     RPMI_OWN(AT_NONCE, RPMI_NONCE_BYTES, "random"),
 };
 
 static const struct rpmi_field AUTH_FIELDS[] = {
-    RPMI_OWN(0, 8, "magic"),
-    RPMI_OWN(AT_VERSION, 4, "version"),
+    RPMI_PREFIX_FIELDS,
     RPMI_NUMBER(12, struct rpmi_auth, depth),
     RPMI_NUMBER(16, struct rpmi_auth, staging_bytes),
     RPMI_TEXT(24, struct rpmi_auth, pool),
@@ -66,32 +63,18 @@ const struct rpmi_layout rpmi_challenge_layout =
     RPMI_LAYOUT("challenge", CHALLENGE_FIELDS, RPMI_CHALLENGE_BYTES);
 const struct rpmi_layout rpmi_auth_layout = RPMI_LAYOUT("auth", AUTH_FIELDS, RPMI_AUTH_BYTES);
 
-static void prefix_put(unsigned char *to, uint64_t magic)
-{
-    rpmi_store64(to, magic);
-    rpmi_store32(to + AT_VERSION, RPMI_HANDSHAKE_VERSION);
-}
-
-static int prefix_get(const unsigned char *from, uint64_t magic, const char *what)
-{
-    uint32_t version;
-
-    if (rpmi_load64(from) != magic)
-        return rpmi_fail(RPM_E_PROTO, "the other side's message is not %s", what);
-    version = rpmi_load32(from + AT_VERSION);
-    if (version != RPMI_HANDSHAKE_VERSION)
-        return rpmi_fail(RPM_E_VERSION,
-                         "the other side has handshake version %" PRIu32
-                         ", this side version %u: update the older librpm",
-                         version, RPMI_HANDSHAKE_VERSION);
-    return 0;
-}
+static const struct rpmi_prefix NET_HELLO = { NET_HELLO_MAGIC, RPMI_HANDSHAKE_VERSION, "a hello",
+                                              "handshake" };
+static const struct rpmi_prefix CHALLENGE = { CHALLENGE_MAGIC, RPMI_HANDSHAKE_VERSION,
+                                              "a challenge", "handshake" };
+static const struct rpmi_prefix AUTH = { AUTH_MAGIC, RPMI_HANDSHAKE_VERSION, "an auth message",
+                                         "handshake" };
 
 int rpmi_net_hello_make(struct rpmi_transcript *transcript)
 {
     memset(transcript, 0, sizeof(*transcript));
     rpmi_layout_put(&rpmi_net_hello_layout, transcript->hello, NULL); /* each field is OWN */
-    prefix_put(transcript->hello, NET_HELLO_MAGIC);
+    rpmi_prefix_put(&NET_HELLO, transcript->hello);
     rpmi_store64(transcript->hello + AT_END, ~NET_HELLO_MAGIC);
     return rpmi_nonce(transcript->hello + AT_NONCE);
 }
@@ -104,7 +87,7 @@ int rpmi_net_hello_get(const void *bytes, size_t len)
     if (len < RPMI_NET_HELLO_BYTES)
         return rpmi_fail(RPM_E_PROTO, "a hello of %zu bytes, expected are %u", len,
                          RPMI_NET_HELLO_BYTES);
-    err = prefix_get(from, NET_HELLO_MAGIC, "a hello");
+    err = rpmi_prefix_check(&NET_HELLO, from, len);
     if (err == 0 && !rpmi_layout_is_clean(&rpmi_net_hello_layout, from))
         err = rpmi_fail(RPM_E_PROTO, "a hello with reserved bytes in use");
     if (err == 0 && rpmi_load64(from + AT_END) != ~NET_HELLO_MAGIC)
@@ -118,7 +101,7 @@ int rpmi_challenge_make(struct rpmi_transcript *transcript, int status)
 
     RPM_ASSERT(status <= 0 && status >= -RPMI_ERRNO_MAX);
     rpmi_layout_put(&rpmi_challenge_layout, transcript->challenge, &challenge);
-    prefix_put(transcript->challenge, CHALLENGE_MAGIC);
+    rpmi_prefix_put(&CHALLENGE, transcript->challenge);
     return rpmi_nonce(transcript->challenge + AT_NONCE);
 }
 
@@ -131,7 +114,7 @@ int rpmi_challenge_get(const void *bytes, size_t len)
     if (len < RPMI_CHALLENGE_BYTES)
         return rpmi_fail(RPM_E_PROTO, "a challenge of %zu bytes, expected are %u", len,
                          RPMI_CHALLENGE_BYTES);
-    err = prefix_get(bytes, CHALLENGE_MAGIC, "a challenge");
+    err = rpmi_prefix_check(&CHALLENGE, bytes, len);
     if (err != 0)
         return err;
     wrong = rpmi_layout_get(&rpmi_challenge_layout, bytes, &found);
@@ -165,7 +148,7 @@ int rpmi_auth_make(struct rpmi_transcript *transcript, const char *secret,
     unsigned char *to = transcript->auth;
 
     rpmi_layout_put(&rpmi_auth_layout, to, auth);
-    prefix_put(to, AUTH_MAGIC);
+    rpmi_prefix_put(&AUTH, to);
     return auth_mac(transcript, secret, to + AUTH_AT_MAC);
 }
 
@@ -176,7 +159,7 @@ int rpmi_auth_get(const struct rpmi_transcript *transcript, const char *secret,
     unsigned char mac[RPMI_MAC_BYTES];
     struct rpmi_auth found;
     const char *wrong;
-    int err = prefix_get(from, AUTH_MAGIC, "an auth message");
+    int err = rpmi_prefix_check(&AUTH, from, RPMI_AUTH_BYTES);
 
     if (err == 0)
         err = auth_mac(transcript, secret, mac);

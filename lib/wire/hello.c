@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "wire/layout.h"
+#include "wire/prefix.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -24,15 +25,12 @@
 
 #define HELLO_MAGIC 0x4f4c4c45484d5052ull  /* "RPMHELLO" */
 #define ACCEPT_MAGIC 0x4d434c45574d5052ull /* "RPMWELCM" */
-#define AT_MAGIC 0
-#define AT_VERSION 8
-#define PREFIX_BYTES 12 /* magic and version */
 
 #define FACTS 13
 
 static const struct rpmi_field HELLO_FIELDS[] = {
-    RPMI_OWN(AT_MAGIC, 8, "magic"),
-    RPMI_NUMBER(AT_VERSION, struct rpmi_hello, version),
+    RPMI_OWN(RPMI_PREFIX_AT_MAGIC, 8, "magic"),
+    RPMI_NUMBER(RPMI_PREFIX_AT_VERSION, struct rpmi_hello, version),
     RPMI_NUMBER(12, struct rpmi_hello, mode),
     RPMI_NUMBER(16, struct rpmi_hello, depth),
     RPMI_NUMBER(24, struct rpmi_hello, staging_bytes),
@@ -40,8 +38,8 @@ static const struct rpmi_field HELLO_FIELDS[] = {
 };
 
 static const struct rpmi_field ACCEPT_FIELDS[] = {
-    RPMI_OWN(AT_MAGIC, 8, "magic"),
-    RPMI_NUMBER(AT_VERSION, struct rpmi_accept, version),
+    RPMI_OWN(RPMI_PREFIX_AT_MAGIC, 8, "magic"),
+    RPMI_NUMBER(RPMI_PREFIX_AT_VERSION, struct rpmi_accept, version),
     RPMI_NUMBER(12, struct rpmi_accept, status),
     RPMI_NUMBER(16, struct rpmi_accept, mode),
     RPMI_NUMBER(20, struct rpmi_accept, client),
@@ -70,12 +68,16 @@ const struct rpmi_layout rpmi_hello_layout = RPMI_LAYOUT("hello", HELLO_FIELDS, 
 const struct rpmi_layout rpmi_accept_layout =
     RPMI_LAYOUT("accept", ACCEPT_FIELDS, RPMI_ACCEPT_BYTES);
 
+static const struct rpmi_prefix HELLO = { HELLO_MAGIC, RPMI_PROTOCOL_VERSION, "a hello",
+                                          "protocol" };
+static const struct rpmi_prefix ACCEPT = { ACCEPT_MAGIC, RPMI_PROTOCOL_VERSION, "an accept message",
+                                           "protocol" };
+
 /* A field added to struct rpm_facts is added to the message too, or left out on purpose here. */
 _Static_assert(sizeof(struct rpm_facts) == (sizeof(size_t) + 4 * FACTS + _Alignof(size_t) - 1) /
                                                _Alignof(size_t) * _Alignof(size_t),
                "every fact is exchanged");
 
-static int prefix_get(const unsigned char *from, size_t len, uint64_t magic, const char *what);
 static bool facts_are_sound(const struct rpm_facts *facts);
 static bool accept_is_sound(const struct rpmi_accept *accepted);
 
@@ -90,7 +92,7 @@ int rpmi_hello_get(const void *bytes, size_t len, struct rpmi_hello *hello)
 {
     struct rpmi_hello found;
     const char *wrong;
-    int err = prefix_get(bytes, len, HELLO_MAGIC, "hello");
+    int err = rpmi_prefix_check(&HELLO, bytes, len);
 
     if (err != 0)
         return err;
@@ -117,7 +119,7 @@ int rpmi_accept_get(const void *bytes, size_t len, struct rpmi_accept *accepted)
 {
     struct rpmi_accept found = { .facts.size = sizeof(found.facts) };
     const char *wrong;
-    int err = prefix_get(bytes, len, ACCEPT_MAGIC, "accept");
+    int err = rpmi_prefix_check(&ACCEPT, bytes, len);
 
     if (err != 0)
         return err;
@@ -130,22 +132,6 @@ int rpmi_accept_get(const void *bytes, size_t len, struct rpmi_accept *accepted)
     if (!accept_is_sound(&found))
         return rpmi_fail(RPM_E_PROTO, "an accept message with fields out of bounds");
     *accepted = found;
-    return 0;
-}
-
-/* The length is judged after the version: another version may have another length. */
-static int prefix_get(const unsigned char *from, size_t len, uint64_t magic, const char *what)
-{
-    uint32_t version;
-
-    if (len < PREFIX_BYTES || rpmi_load64(from) != magic)
-        return rpmi_fail(RPM_E_PROTO, "the other side's first message is not a %s", what);
-    version = rpmi_load32(from + AT_VERSION);
-    if (version != RPMI_PROTOCOL_VERSION)
-        return rpmi_fail(RPM_E_VERSION,
-                         "the other side has protocol version %" PRIu32
-                         ", this side version %u: update the older librpm",
-                         version, RPMI_PROTOCOL_VERSION);
     return 0;
 }
 
