@@ -67,6 +67,7 @@ BANS = (
     (r'\b(strcpy|strcat|sprintf|vsprintf|gets|alloca) ?\(', USER_FOLDERS, (), 'no bound'),
     (r'^\s*#\s*if 0\b', USER_FOLDERS + ('tests',), (), 'dead code'),
 )
+SPDX_LINE = re.compile(r'(?:/\*|//|#) SPDX-License-Identifier: BSD-3-Clause(?: \*/)?')
 TAG = re.compile(r'^[ \t]*(?:(?:static|const|typedef) )*(?:struct|enum|union) (\w+)\s*\{', re.M)
 LEFTOVERS = re.compile(r'\b(%s)\b|\b%s\b' % ('|'.join(('TO' 'DO', 'FIX' 'ME', 'XX' 'X', 'HA' 'CK')),
                                              '[Ss]t' 'ub'))
@@ -425,7 +426,7 @@ def check_text(tree):
     for path, text in tree.texts.items():
         head = text.split('\n', 3)[:2]
         if path.endswith(COMMENTED + ('CMakeLists.txt',)) or text.startswith('#!'):
-            if not any('SPDX-License-Identifier: BSD-3-Clause' in line for line in head):
+            if not any(SPDX_LINE.fullmatch(line) for line in head):
                 yield path, 'no SPDX line at the top', ''
         if path.startswith('lib/') and path.endswith(C_LIKE):
             if not re.search(r'^ \* %s:' % re.escape(Path(path).name), text[:400], re.M):

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause The search for the devices behind a file, in a fake sysfs.
-// tests/tools/media_test searches real ones.
+// SPDX-License-Identifier: BSD-3-Clause
+// The search for the devices behind a file, in a fake sysfs. tests/tools/media_test searches real
+// ones.
 #include "support/catch.h"
 #include "support/dir.h"
 

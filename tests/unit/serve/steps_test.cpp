@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause Lists of steps on the server CPU: it checks the whole list
-// first, carries out the steps in order, and makes them durable at the end of the batch.
+// SPDX-License-Identifier: BSD-3-Clause
+// Lists of steps on the server CPU: it checks the whole list first, carries out the steps in order,
+// and makes them durable at the end of the batch.
 #include "support/catch.h"
 #include "support/server.h"
 

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause Lists of steps and their answers: encoded lists are decoded
-// unchanged, invalid ones are refused, and the steps are carried out in order, up to the one that
-// ends the list.
+// SPDX-License-Identifier: BSD-3-Clause
+// Lists of steps and their answers: encoded lists are decoded unchanged, invalid ones are refused,
+// and the steps are carried out in order, up to the one that ends the list.
 #include "support/catch.h"
 
 extern "C" {

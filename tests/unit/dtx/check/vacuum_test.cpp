@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause vacuum_test.cpp: a vacuum finds all slots that fenced
-// sessions have lost, so they can be used again.
+// SPDX-License-Identifier: BSD-3-Clause
+// vacuum_test.cpp: a vacuum finds all slots that fenced sessions have lost, so they can be used
+// again.
 #include "check/copies.h"
 #include "check/indexes.h"
 #include "support/rounds.h"

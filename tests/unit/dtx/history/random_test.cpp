@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause random_test.cpp: the history of a correct store has no
-// violation, in any order of its lines, and one wrong change to it is detected.
+// SPDX-License-Identifier: BSD-3-Clause
+// random_test.cpp: the history of a correct store has no violation, in any order of its lines, and
+// one wrong change to it is detected.
 #include "support/rounds.h"
 #include "world.h"
 

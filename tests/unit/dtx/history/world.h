@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause world.h: random histories of a strictly serialisable store.
-// Each transaction takes effect at one moment between its begin and its end; the lines are then
-// shuffled.
+// SPDX-License-Identifier: BSD-3-Clause
+// world.h: random histories of a strictly serialisable store. Each transaction takes effect at one
+// moment between its begin and its end; the lines are then shuffled.
 #ifndef TESTS_UNIT_DTX_HISTORY_WORLD_H
 #define TESTS_UNIT_DTX_HISTORY_WORLD_H
 

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause run_test.cpp: a run ends at its limits, counts all
-// transactions, and throws the failures of threads.
+// SPDX-License-Identifier: BSD-3-Clause
+// run_test.cpp: a run ends at its limits, counts all transactions, and throws the failures of
+// threads.
 #include "servers.h"
 #include "workload/smallbank/smallbank.h"
 

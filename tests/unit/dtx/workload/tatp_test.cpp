@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause tatp_test.cpp: TATP: its input, its load, its transactions,
-// and whether its checks detect violations.
+// SPDX-License-Identifier: BSD-3-Clause
+// tatp_test.cpp: TATP: its input, its load, its transactions, and whether its checks detect
+// violations.
 #include "servers.h"
 #include "workload/tatp/input.h"
 #include "workload/tatp/load.h"

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause ycsb_test.cpp: YCSB: its choice of records and operations,
-// and whether its checks detect violations.
+// SPDX-License-Identifier: BSD-3-Clause
+// ycsb_test.cpp: YCSB: its choice of records and operations, and whether its checks detect
+// violations.
 #include "servers.h"
 #include "workload/ycsb/check.h"
 #include "workload/ycsb/operations.h"

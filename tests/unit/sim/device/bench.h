@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause bench.h: a world of the device model with a minimal server:
-// key 1 is the pool, key 2 the pool until it is revoked, key 0 is DRAM. It has no pool format and
-// no pool service.
+// SPDX-License-Identifier: BSD-3-Clause
+// bench.h: a world of the device model with a minimal server: key 1 is the pool, key 2 the pool
+// until it is revoked, key 0 is DRAM. It has no pool format and no pool service.
 #ifndef TESTS_UNIT_SIM_DEVICE_BENCH_H
 #define TESTS_UNIT_SIM_DEVICE_BENCH_H
 

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause A server that answers wrongly or not at all: the client
-// loses its link, and its buffers are unchanged.
+// SPDX-License-Identifier: BSD-3-Clause
+// A server that answers wrongly or not at all: the client loses its link, and its buffers are
+// unchanged.
 #include "fake.h"
 
 #include "support/catch.h"
