@@ -65,6 +65,20 @@ inline int open_server(const ServerOpts &opts, const std::string &shm, const std
     return rpm_server_open(&wanted, server);
 }
 
+// Opens a server and closes it at once; the URL of its first address goes to @url. Returns what
+// rpm_server_open() returns.
+inline int try_server(const rpm_server_opts &opts, std::string *url = nullptr)
+{
+    rpm_server *server = nullptr;
+    char text[512];
+    int err = rpm_server_open(&opts, &server);
+
+    if (err == 0 && url != nullptr && (err = rpm_server_url(server, 0, text, sizeof(text))) == 0)
+        *url = text;
+    rpm_server_close(&server);
+    return err;
+}
+
 class Server
 {
   public:

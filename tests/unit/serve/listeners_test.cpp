@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "support/catch.h"
-#include "support/dir.h"
+#include "support/server.h"
 
 #include <librpm.h>
 #include <string>
@@ -9,13 +9,10 @@
 static int open_at(const std::string &listen)
 {
     rpm_server_opts opts = rpm_server_opts_init();
-    rpm_server *server = nullptr;
 
     opts.listen = listen.c_str();
     opts.pool_bytes = 1 << 20;
-    int err = rpm_server_open(&opts, &server);
-    rpm_server_close(&server);
-    return err;
+    return support::try_server(opts);
 }
 
 TEST_CASE(

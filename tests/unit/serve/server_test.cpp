@@ -15,15 +15,12 @@ int try_open(const std::string &listen, const std::string &pool, uint32_t flags 
              uint64_t bytes = 1 << 20)
 {
     rpm_server_opts opts = rpm_server_opts_init();
-    rpm_server *server = nullptr;
 
     opts.listen = listen.c_str();
     opts.pool = pool.empty() ? nullptr : pool.c_str();
     opts.flags = flags;
     opts.pool_bytes = bytes;
-    int err = rpm_server_open(&opts, &server);
-    rpm_server_close(&server);
-    return err;
+    return support::try_server(opts);
 }
 
 bool exists(const std::string &path)

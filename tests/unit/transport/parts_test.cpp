@@ -1,6 +1,8 @@
-// SPDX-License-Identifier: BSD-3-Clause URLs that need a part which this build lacks are refused,
-// and the error names the option that builds it; other errors do not name the option.
+// SPDX-License-Identifier: BSD-3-Clause
+// URLs that need a part which this build lacks are refused, and the error names the option that
+// builds it; other errors do not name the option.
 #include "support/catch.h"
+#include "support/server.h"
 
 extern "C" {
 #include "base/err.h"
@@ -34,17 +36,13 @@ int connect(const char *url)
 int listen_at(const char *url)
 {
     rpm_server_opts opts = rpm_server_opts_init();
-    rpm_server *server = nullptr;
-    int err;
 
     opts.listen = url;
     opts.flags = RPM_SERVER_CREATE;
     opts.pool_bytes = 16 << 20;
     opts.tls_cert = opts.tls_key =
         std::string(url).find("tls=on") != std::string::npos ? "/none" : nullptr;
-    err = rpm_server_open(&opts, &server);
-    rpm_server_close(&server);
-    return err;
+    return support::try_server(opts);
 }
 
 } // namespace

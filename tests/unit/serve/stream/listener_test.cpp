@@ -13,20 +13,12 @@ namespace
 int open_at(const std::string &listen, const char *secret = nullptr, std::string *url = nullptr)
 {
     rpm_server_opts opts = rpm_server_opts_init();
-    rpm_server *server = nullptr;
-    char text[512];
 
     opts.listen = listen.c_str();
     opts.pool_bytes = 1 << 20;
     opts.domain = RPM_DOMAIN_ADR;
     opts.secret = secret;
-    int err = rpm_server_open(&opts, &server);
-    if (err == 0 && url != nullptr) {
-        REQUIRE(rpm_server_url(server, 0, text, sizeof(text)) == 0);
-        *url = text;
-    }
-    rpm_server_close(&server);
-    return err;
+    return support::try_server(opts, url);
 }
 
 int dial(const std::string &url)
