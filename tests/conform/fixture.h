@@ -90,6 +90,22 @@ inline rpm_conn *Server::connect(const std::string &wrap, const rpm_conn_opts &o
     return conn;
 }
 
+// The payloads of all records of a log.
+inline std::vector<std::string> records_of(rpm_log *log)
+{
+    std::vector<std::string> all;
+    rpm_reader *reader = nullptr;
+    rpm_record record;
+    int more;
+
+    REQUIRE(rpm_reader_open(log, nullptr, &reader) == 0);
+    while ((more = rpm_reader_next(reader, &record)) > 0)
+        all.emplace_back(static_cast<const char *>(record.data), record.len);
+    rpm_reader_close(&reader);
+    REQUIRE(more == 0);
+    return all;
+}
+
 // A machine of the device model.
 class SimServer : public Server
 {

@@ -54,17 +54,7 @@ class Client
     }
     std::vector<std::string> read() const
     {
-        std::vector<std::string> all;
-        rpm_reader *reader = nullptr;
-        rpm_record record;
-        int more;
-
-        REQUIRE(rpm_reader_open(log, nullptr, &reader) == 0);
-        while ((more = rpm_reader_next(reader, &record)) > 0)
-            all.emplace_back(static_cast<const char *>(record.data), record.len);
-        rpm_reader_close(&reader);
-        REQUIRE(more == 0);
-        return all;
+        return conform::records_of(log);
     }
 
     rpm_conn *conn = nullptr;
