@@ -7,6 +7,10 @@
 #include "../support/server.h"
 #include "fuzz.h"
 
+extern "C" {
+#include "wire/call.h"
+}
+
 #include <cstring>
 #include <openssl/crypto.h>
 #include <sys/socket.h>
@@ -78,6 +82,20 @@ struct Input : FuzzBytes {
 
             bytes[at] = byte();
         }
+    }
+    // A control message in the right format, of any kind.
+    rpmi_call call()
+    {
+        rpmi_call call = {};
+
+        call.kind = 1 + byte() % (RPMI_CALL_KINDS - 1);
+        call.flags = byte() % 8;
+        call.key = byte() % 4;
+        call.object = 1 + byte() % 4;
+        call.bytes = 4096u * (byte() % 16);
+        call.lsn = 64u * byte();
+        call.name[0] = static_cast<char>('a' + byte() % 4);
+        return call;
     }
 };
 

@@ -140,15 +140,8 @@ static void hello(Client &client, Input &input, bool sound)
 static void call(Client &client, Input &input)
 {
     unsigned char bytes[RPMI_CALL_BYTES];
-    rpmi_call call = {};
+    rpmi_call call = input.call();
 
-    call.kind = 1 + input.byte() % (RPMI_CALL_KINDS - 1);
-    call.flags = input.byte() % 8;
-    call.key = input.byte() % 4;
-    call.object = 1 + input.byte() % 4;
-    call.bytes = 4096u * (input.byte() % 16);
-    call.lsn = 64u * input.byte();
-    call.name[0] = static_cast<char>('a' + input.byte() % 4);
     rpmi_call_put(bytes, &call);
     input.change(bytes, sizeof(bytes));
     client.send(bytes, sizeof(bytes), input.byte() % 64 == 0 ? 1 : 0);

@@ -93,17 +93,10 @@ static void call(const Client &client, Input &input)
 {
     unsigned char bytes[RPMI_REQUEST_BYTES + RPMI_CALL_BYTES];
     rpmi_request request = {};
-    rpmi_call call = {};
+    rpmi_call call = input.call();
 
     request.kind = RPMI_REQUEST_CALL;
     request.body_bytes = RPMI_CALL_BYTES;
-    call.kind = 1 + input.byte() % (RPMI_CALL_KINDS - 1);
-    call.flags = input.byte() % 8;
-    call.key = input.byte() % 4;
-    call.object = 1 + input.byte() % 4;
-    call.bytes = 4096u * (input.byte() % 16);
-    call.lsn = 64u * input.byte();
-    call.name[0] = static_cast<char>('a' + input.byte() % 4);
     rpmi_request_put(bytes, &request);
     rpmi_call_put(bytes + RPMI_REQUEST_BYTES, &call);
     if (input.byte() % 4 == 0)
