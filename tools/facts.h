@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * facts.h: facts as text and as JSON, for rpm-probe and rpm-explain.
+ * facts.h: facts as text and as JSON.
  */
 #ifndef RPM_TOOLS_FACTS_H
 #define RPM_TOOLS_FACTS_H
@@ -35,6 +35,16 @@ inline Json node(int32_t value)
     return value < 0 ? Json() : Json(value);
 }
 
+/* Adds the facts that a program reports with its results. */
+inline void add_main(Json &out, const rpm_facts &facts)
+{
+    out["medium"] = rpm_medium_name(static_cast<rpm_medium>(facts.medium));
+    out["domain"] = rpm_domain_name(static_cast<rpm_domain>(facts.domain));
+    out["domain_declared"] = facts.domain_declared != 0;
+    out["modelled"] = facts.modelled != 0;
+}
+
+/* All facts. */
 inline Json json(const rpm_facts &facts)
 {
     Json out;

@@ -3,8 +3,8 @@
  * report.cc: the output of rpm-bench run: the table, and the CSV and JSON files.
  */
 #include "bench/run.h"
+#include "facts.h"
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace bench
@@ -179,10 +179,7 @@ void Report::write_json(bool complete) const
     nlohmann::ordered_json lines = nlohmann::ordered_json::array();
 
     json["url"] = options_.url;
-    json["medium"] = rpm_medium_name(static_cast<rpm_medium>(facts_.medium));
-    json["domain"] = rpm_domain_name(static_cast<rpm_domain>(facts_.domain));
-    json["domain_declared"] = facts_.domain_declared != 0;
-    json["modelled"] = facts_.modelled != 0;
+    facts::add_main(json, facts_);
     json["hints"] = options_.hints;
     json["pace"] = pace_name(options_.pace);
     json["wait"] = options_.wait;

@@ -4,10 +4,10 @@
  *
  * Tests: tests/tools/
  */
+#include "facts.h"
 #include "log/logtool.h"
 
 #include <deque>
-#include <nlohmann/json.hpp>
 
 namespace logtool
 {
@@ -67,14 +67,6 @@ static std::string durable_methods(const rpm_facts &facts)
     return names;
 }
 
-static std::string facts_text(const rpm_facts &facts)
-{
-    char text[4096];
-
-    (void)rpm_facts_text(&facts, text, sizeof(text));
-    return text;
-}
-
 static void print_info_json(const Session &session, const struct rpm_log_info &info,
                             uint32_t writer)
 {
@@ -93,10 +85,7 @@ static void print_info_json(const Session &session, const struct rpm_log_info &i
     json["scan_bytes"] = info.scan_bytes;
     json["scan_ns"] = info.scan_ns;
     json["durable_by"] = durable.empty() ? "none" : durable;
-    json["medium"] = rpm_medium_name(static_cast<rpm_medium>(facts.medium));
-    json["domain"] = rpm_domain_name(static_cast<rpm_domain>(facts.domain));
-    json["domain_declared"] = facts.domain_declared != 0;
-    json["modelled"] = facts.modelled != 0;
+    facts::add_main(json, facts);
     json["memory_bytes"] = session.memory;
     printf("%s\n", json.dump(2).c_str());
 }
@@ -141,7 +130,7 @@ int info(const Common &common)
         durable.empty() ? "no method: appends here need --level process or visible" : durable);
     row("memory", cli::size_text(static_cast<double>(session.memory)) + " of this client");
     printf("\nfacts of the server at %s:\n%s", common.url.c_str(),
-           facts_text(session.facts()).c_str());
+           facts::text(session.facts()).c_str());
     return cli::kDone;
 }
 

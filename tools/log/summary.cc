@@ -3,9 +3,8 @@
  * summary.cc: the summary of an append run, as a table on standard error or as JSON on standard
  * output.
  */
+#include "facts.h"
 #include "log/append.h"
-
-#include <nlohmann/json.hpp>
 
 namespace logtool
 {
@@ -76,10 +75,7 @@ void Appender::print_json(const rpm_facts &facts, double seconds) const
     json["torn"] = torn_;
     json["level"] = rpm_level_name(static_cast<rpm_level>(info.level));
     json["method"] = rpm_method_name(static_cast<rpm_method>(info.method));
-    json["medium"] = rpm_medium_name(static_cast<rpm_medium>(facts.medium));
-    json["domain"] = rpm_domain_name(static_cast<rpm_domain>(facts.domain));
-    json["domain_declared"] = facts.domain_declared != 0;
-    json["modelled"] = facts.modelled != 0;
+    facts::add_main(json, facts);
     json["memory_bytes"] = session_.memory;
     printf("%s\n", json.dump(2).c_str());
 }
