@@ -162,6 +162,7 @@ static ServerSet log_servers(const Servers &servers, const View &written_in, uin
     Placement written = servers.placement();
     ServerSet live;
 
+    DTX_ASSERT(coordinator < kCoordinatorsMax); /* no record has been written by kRecoverer */
     written.view = written_in;
     for (uint32_t server : written.log_servers(coordinator))
         if (servers.placement().view.alive(server))
