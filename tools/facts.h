@@ -5,7 +5,7 @@
 #ifndef RPM_TOOLS_FACTS_H
 #define RPM_TOOLS_FACTS_H
 
-#include "cli.h"
+#include "tool.h"
 
 #include <nlohmann/json.hpp>
 

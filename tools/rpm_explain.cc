@@ -4,6 +4,7 @@
  * or the legality matrix: which method proves which level. The platform is that of a server, a
  * preset of the device model, or described by options.
  */
+#include "cli.h"
 #include "facts.h"
 
 #include <algorithm>

@@ -5,6 +5,7 @@
  * facts of each given path. A fact that cannot be read is unknown; the program writes nothing. With
  * --devices it probes RDMA devices instead, see probe/.
  */
+#include "cli.h"
 #include "facts.h"
 #include "probe/devices.h"
 

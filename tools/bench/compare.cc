@@ -193,12 +193,27 @@ static void warn_of_scatter(const std::vector<Row> &rows)
                 100 * kScatter, names.c_str());
 }
 
-static void write_rows(const CompareOptions &options, const nlohmann::ordered_json &where,
+/* A description of the memory and, over a link, of the link. */
+static nlohmann::ordered_json where_of(const CompareOptions &options, const std::string &url)
+{
+    if (url.empty())
+        return { { "memory", options.dir }, { "domain", "adr" } };
+    return { { "url", url },
+             { "peer", options.peer },
+             { "memory", options.memory.empty() ? options.dir : options.memory },
+             { "domain", "adr" },
+             { "ddio", false },
+             { "method", options.method == 0
+                             ? "cheapest"
+                             : rpm_method_name(static_cast<rpm_method>(options.method)) } };
+}
+
+static void write_rows(const CompareOptions &options, const std::string &url,
                        const std::vector<Row> &rows, bool complete, cli::OutFile &file)
 {
     nlohmann::ordered_json json = description();
 
-    json.update(where);
+    json.update(where_of(options, url));
     json["rounds"] = options.rounds;
     json["complete"] = complete;
     json["rows"] = nlohmann::ordered_json::array();
@@ -208,7 +223,7 @@ static void write_rows(const CompareOptions &options, const nlohmann::ordered_js
     file.close();
 }
 
-void with_rows(const CompareOptions &options, const nlohmann::ordered_json &where,
+void with_rows(const CompareOptions &options, const std::string &url,
                const std::function<void(std::vector<Row> &)> &body)
 {
     std::unique_ptr<cli::OutFile> file;
@@ -225,7 +240,7 @@ void with_rows(const CompareOptions &options, const nlohmann::ordered_json &wher
     progress().clear();
     warn_of_scatter(rows);
     if (file != nullptr)
-        write_rows(options, where, rows, failure == nullptr, *file);
+        write_rows(options, url, rows, failure == nullptr, *file);
     if (failure != nullptr)
         std::rethrow_exception(failure);
     if (rows.empty())
@@ -297,16 +312,15 @@ int compare(const CompareOptions &options)
     pin(testbed.client_cpu);
     print_notes(testbed);
     print_header();
-    with_rows(options, { { "memory", options.dir }, { "domain", "adr" } },
-              [&](std::vector<Row> &rows) {
-                  for (const char *mode : { "direct", "ring" })
-                      for (uint64_t bytes : kSizes)
-                          for (uint32_t depth : kDepths)
-                              compare_append(testbed, mode, { bytes, depth }, rows);
-                  compare_writers(testbed, rows);
-                  compare_follower(testbed, rows);
-                  compare_scan(testbed, rows);
-              });
+    with_rows(options, "", [&](std::vector<Row> &rows) {
+        for (const char *mode : { "direct", "ring" })
+            for (uint64_t bytes : kSizes)
+                for (uint32_t depth : kDepths)
+                    compare_append(testbed, mode, { bytes, depth }, rows);
+        compare_writers(testbed, rows);
+        compare_follower(testbed, rows);
+        compare_scan(testbed, rows);
+    });
     return cli::kDone;
 }
 

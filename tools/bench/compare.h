@@ -64,26 +64,13 @@ struct Side {
 /* Run all sides in turn, burst by burst. */
 void run_rounds(std::vector<Side> &sides, const CompareOptions &options, uint32_t depth);
 
-/* A description of rows that were measured over a link. */
-inline nlohmann::ordered_json where_of(const CompareOptions &options, const std::string &url)
-{
-    return { { "url", url },
-             { "peer", options.peer },
-             { "memory", options.memory.empty() ? options.dir : options.memory },
-             { "domain", "adr" },
-             { "ddio", false },
-             { "method", options.method == 0
-                             ? "cheapest"
-                             : rpm_method_name(static_cast<rpm_method>(options.method)) } };
-}
-
 /* Show the number of the round in the progress line. */
 void show_round(const std::string &what, const std::string &against, uint32_t round,
                 const CompareOptions &options);
 
 /* Run @body, which adds rows. If it fails or the user stops it, the file has the rows so far and is
- * marked incomplete. Reports rows whose rounds scatter. @where: further description of the rows. */
-void with_rows(const CompareOptions &options, const nlohmann::ordered_json &where,
+ * marked incomplete. Reports rows whose rounds scatter. @url: of the link; empty: there is none. */
+void with_rows(const CompareOptions &options, const std::string &url,
                const std::function<void(std::vector<Row> &)> &body);
 
 /* Two writers on two logs against one of them. */

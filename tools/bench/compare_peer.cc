@@ -239,7 +239,7 @@ int compare_peer(const CompareOptions &options)
     Context context = { options, peer, theirs.setup(), server.listen };
     print_notes(context);
     print_header();
-    with_rows(options, where_of(options, server.listen), [&](std::vector<Row> &rows) {
+    with_rows(options, server.listen, [&](std::vector<Row> &rows) {
         for (uint64_t bytes : kSizes)
             for (uint32_t depth : kDepths)
                 compare_shape(context, { bytes, depth }, rows);

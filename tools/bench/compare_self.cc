@@ -228,7 +228,7 @@ int compare_self(const CompareOptions &options)
     leave_out(comparisons);
     printf("\n");
     print_header();
-    with_rows(options, where_of(options, server.listen), [&](std::vector<Row> &rows) {
+    with_rows(options, server.listen, [&](std::vector<Row> &rows) {
         for (const Comparison &comparison : comparisons)
             rows.push_back(run_comparison(options, comparison));
     });

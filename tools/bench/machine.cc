@@ -10,6 +10,7 @@
 #include <ctime>
 #include <fcntl.h>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
