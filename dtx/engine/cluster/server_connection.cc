@@ -176,6 +176,7 @@ void ServerConnection::connect()
     conn_.emplace(cluster_, server_);
     check(rpm_conn_facts(conn(), &facts), "asking a server for its facts");
     mapped_ = (facts.methods & 1u << RPM_METHOD_STORE) != 0;
+    modelled_ = facts.modelled != 0;
     in_order_ = mapped_ || facts.methods == (1u << RPM_METHOD_COPY | 1u << RPM_METHOD_MESSAGE);
 }
 

@@ -176,6 +176,11 @@ class ServerConnection
     {
         return mapped_;
     }
+    /* Does the device model carry out the operations? It does so while this thread polls. */
+    bool is_modelled() const
+    {
+        return modelled_;
+    }
     /* Are operations carried out in the order in which they were sent? They are if the server's CPU
      * carries out all of them. A NIC may carry out a read before earlier messages or writes. */
     bool is_in_order() const
@@ -289,6 +294,7 @@ class ServerConnection
     uint64_t epoch_ = 0;
     bool mapped_ = false;
     bool in_order_ = false;
+    bool modelled_ = false;
     std::vector<Remote> rows_;     /* by shard; nullptr: no copy of it is here */
     std::vector<Remote> locks_;    /* by shard; only here where its primary is */
     uint32_t outstanding_ = 0;     /* on all queues */

@@ -132,7 +132,10 @@ void Servers::idle(uint64_t until_ns)
         return;
     }
     /* A server process on this machine may need this CPU. */
-    (void)sched_yield();
+    if (std::any_of(connections_.begin(), connections_.end(), [](const auto &connection) {
+            return connection->is_waited_for() && !connection->is_modelled();
+        }))
+        (void)sched_yield();
 
     uint64_t now = now_ns();
 
