@@ -153,11 +153,7 @@ static inline void rpmi_conn_holds(struct rpm_conn *conn, struct rpmi_owner *own
 int rpmi_conn_pump(struct rpm_conn *conn);
 
 /* Pump in a call with another purpose, such as rpm_log_poll(), unless the connection gathers. */
-static inline void rpmi_conn_pump_unless_gathers(struct rpm_conn *conn)
-{
-    if (!conn->gathers)
-        (void)rpmi_conn_pump(conn);
-}
+void rpmi_conn_pump_unless_gathers(struct rpm_conn *conn);
 
 /* Post the operations held back, wait for a completion, then pump. 0, RPM_E_TIMEDOUT (the link is
  * then lost), or the reason of the loss. */

@@ -228,6 +228,12 @@ int rpmi_conn_pump(struct rpm_conn *conn)
     return RPMI_LIKELY(conn->holding == 0) ? reap(conn) : pump_held(conn);
 }
 
+void rpmi_conn_pump_unless_gathers(struct rpm_conn *conn)
+{
+    if (!conn->gathers)
+        (void)rpmi_conn_pump(conn);
+}
+
 int rpmi_conn_wait(struct rpm_conn *conn, uint64_t deadline_ns)
 {
     if (RPMI_UNLIKELY(conn->holding != 0) && conn->link->lost == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.c: open, reconnect and close a connection. It allocates all memory when it opens.
+ * open.c: open, reconnect and close a connection. It allocates all memory when it opens.
  *
- * Tests: tests/unit/conn/conn_test.cpp, tests/conform/
+ * Tests: tests/unit/conn/open_test.cpp, tests/conform/
  */
 #include "conn/conn.h"
 
