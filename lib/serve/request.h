@@ -8,7 +8,7 @@
  * all of them, then the answers. The engine checks only bytes that it has copied to private memory;
  * it copies bytes that a client can still change, such as a body in shared memory, unchecked.
  *
- * Tests: tests/unit/serve/request_test.cpp, tests/conform/transport_test.cpp
+ * Tests: tests/unit/serve/access_test.cpp, tests/conform/transport_test.cpp
  */
 #ifndef RPMI_SERVE_REQUEST_H
 #define RPMI_SERVE_REQUEST_H

@@ -27,7 +27,7 @@
 
 #define PASS_BYTES (1u << 20) /* of one ring in one pass: a fraction of a millisecond */
 
-/* Convert a request to the op that request.c carries out. Head and body stay in shared memory: a
+/* Convert a request to the op that access.c carries out. Head and body stay in shared memory: a
  * client that overwrites them meanwhile changes only its own data. */
 static inline int op_of(const struct rpmi_serve_ring *ring, const struct rpmi_slot *slot,
                         uint32_t index, struct rpmi_op *op)

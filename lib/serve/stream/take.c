@@ -138,7 +138,7 @@ static inline struct rpmi_part next_part(const struct rpmi_stream_session *sessi
     return part;
 }
 
-/* Convert the part to the op that request.c carries out. body and into point to where byte 0 of the
+/* Convert the part to the op that access.c carries out. body and into point to where byte 0 of the
  * request would be if all of it were in the buffer. */
 static inline void op_of(struct rpmi_stream_session *session, const struct rpmi_part *part,
                          struct rpmi_op *op)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request.c: requests for one access to the pool or to a DRAM word, carried out by the server CPU.
+ * access.c: requests for one access to the pool or to a DRAM word, carried out by the server CPU.
  *
  * Invariant: the service checks every access, under the server's lock, when the access is made.
  *
- * Tests: tests/unit/serve/request_test.cpp, tests/conform/transport_test.cpp
+ * Tests: tests/unit/serve/access_test.cpp, tests/conform/transport_test.cpp
  */
 #include "serve/request.h"
 
