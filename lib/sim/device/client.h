@@ -8,7 +8,7 @@
  *   of each queue pair: acknowledged <= next to send <= next to post, in packet numbers
  *   no op is reported twice; an op whose link is lost is reported as lost
  *
- * Tests: tests/unit/sim/device/client_test.cpp
+ * Tests: tests/unit/sim/device/open_test.cpp
  */
 #ifndef RPMI_SIM_DEVICE_CLIENT_H
 #define RPMI_SIM_DEVICE_CLIENT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * clock.c: how the parts of a modelled server reach each other: by an event in the queue, or by one
- * that the dispatch function of server_model.c handles at once. Every part may call this file.
+ * that the dispatch function of server_run.c handles at once. Every part may call this file.
  *
  * Tests: tests/unit/sim/perf/clock_test.cpp
  */

@@ -7,7 +7,7 @@
  *   a coroutine posts a phase only when the last operation of the phase before has ended
  *   no server's clock is ahead of an event of another
  *
- * Tests: tests/unit/sim/perf/cluster_model_test.cpp
+ * Tests: tests/unit/sim/perf/cluster_run_test.cpp
  */
 #ifndef RPMI_SIM_PERF_CLUSTER_MODEL_H
 #define RPMI_SIM_PERF_CLUSTER_MODEL_H
@@ -140,7 +140,7 @@ uint64_t rpmi_script_address(struct rpmi_cluster_model *cluster, uint32_t thread
 uint64_t rpmi_cluster_address(struct rpmi_server_model *server, uint32_t slot,
                               const struct rpmi_op_class *op_class);
 
-/* cluster_model.c */
+/* cluster_run.c */
 int rpmi_cluster_open(const struct rpmi_params *params, bool ddio,
                       const struct rpm_script_load *load, struct rpmi_cluster_model **cluster);
 void rpmi_cluster_close(struct rpmi_cluster_model **cluster);

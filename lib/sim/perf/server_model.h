@@ -212,7 +212,7 @@ struct rpmi_server_model {
     uint64_t *latency_ps;   /* of each measured operation */
 };
 
-/* server_model.c */
+/* server_run.c */
 int rpmi_server_open(const struct rpmi_params *params, bool ddio, const struct rpm_load *load,
                      struct rpmi_server_model **server);
 

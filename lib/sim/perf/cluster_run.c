@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cluster_model.c: sets up several server models with one clock, runs scripts on them, and sums up.
+ * cluster_run.c: sets up several server models with one clock, runs scripts on them, and sums up.
  *
  * Invariant: the event that happens next is the earliest one of all servers.
  *
- * Tests: tests/unit/sim/perf/cluster_model_test.cpp
+ * Tests: tests/unit/sim/perf/cluster_run_test.cpp
  */
 #include "sim/perf/cluster_model.h"
 

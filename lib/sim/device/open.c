@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client.c: client machines: open, dial, post ops, kill, close.
+ * open.c: client machines: open, dial, post ops, kill, close.
  *
  * A client's memory is reused for a later client, never freed before the world ends: packets and
  * events of the earlier client may still be in transit. The dialling number, which only grows,
@@ -8,7 +8,7 @@
  *
  * Invariants: client.h.
  *
- * Tests: tests/unit/sim/device/client_test.cpp
+ * Tests: tests/unit/sim/device/open_test.cpp
  */
 #include "base/bytes.h"
 #include "base/err.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server_model.c: sets up a server model, runs a load on it event by event until enough
+ * server_run.c: sets up a server model, runs a load on it event by event until enough
  * operations have ended, and sums up the cost.
  *
  * Invariant: only dispatch() calls upwards. A part calls parts below it; from the bottom: clock,
  * totals and loads, modules, memory, root complex (inbound.c), NIC, cores, client machines,
  * clients, transactions. A part reaches a part above it by an event.
  *
- * Tests: tests/unit/sim/perf/server_model_test.cpp
+ * Tests: tests/unit/sim/perf/server_run_test.cpp
  */
 #include "sim/perf/server_model.h"
 
