@@ -8,7 +8,7 @@
  * Invariant: no answer, valid or not, makes the client write outside the memory of an outstanding
  * request.
  *
- * Tests: tests/unit/transport/stream/stream_test.cpp, tests/conform/transport_test.cpp
+ * Tests: tests/unit/transport/stream/link_test.cpp, tests/conform/transport_test.cpp
  */
 #include "transport/stream/stream.h"
 

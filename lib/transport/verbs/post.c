@@ -480,7 +480,7 @@ static void take(struct wr_chain *chain, const struct rpmi_op *op)
 }
 
 /* The last op taken was a COPY of which not all messages are posted: post more of them. */
-void rpmi_verbs_continue(struct rpmi_verbs *verbs)
+static void continue_copy(struct rpmi_verbs *verbs)
 {
     struct wr_chain chain = { .verbs = verbs };
     struct rpmi_wr *wr = put_copy(&chain, &verbs->unsent);
@@ -490,6 +490,15 @@ void rpmi_verbs_continue(struct rpmi_verbs *verbs)
     maybe_signal(verbs, wr, false);
     verbs->sent[(verbs->sent_tail - 1) % verbs->link.depth].wr = wr->wr.wr_id;
     (void)ring_doorbell(&chain);
+}
+
+void rpmi_verbs_drain(struct rpmi_verbs *verbs)
+{
+    if (verbs->cq == NULL)
+        return;
+    rpmi_verbs_collect(verbs);
+    if (!verbs->unsent.all_sent && !verbs->broken)
+        continue_copy(verbs);
 }
 
 /* Must the interface with FLUSH and ATOMIC WRITE (qp.c) post the chain? There rdma-core 56's

@@ -168,22 +168,13 @@ int rpmi_verbs_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t 
 /* Is there room now for the op that found none? wait() must return then, even if no ended op is to
  * be reported. */
 bool rpmi_verbs_room_came(const struct rpmi_verbs *verbs);
-/* There is room again: continue the COPY of which not all messages are posted. */
-void rpmi_verbs_continue(struct rpmi_verbs *verbs);
 /* A message of @len bytes from @bytes: an auth message or a call. RPM_E_LOST, RPM_E_BUSY: no
  * room. */
 int rpmi_verbs_send(struct rpmi_verbs *verbs, const void *bytes, uint32_t len);
 
 /* Handle all completions in the queue, and use the room that they made; poll() reports the ops that
  * have ended by them. */
-static inline void rpmi_verbs_drain(struct rpmi_verbs *verbs)
-{
-    if (verbs->cq == NULL)
-        return;
-    rpmi_verbs_collect(verbs);
-    if (!verbs->unsent.all_sent && !verbs->broken)
-        rpmi_verbs_continue(verbs);
-}
+void rpmi_verbs_drain(struct rpmi_verbs *verbs);
 
 /* reap.c */
 int rpmi_verbs_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n);

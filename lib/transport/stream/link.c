@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.c: a link over a byte stream: connect, call, reconnect, close.
+ * link.c: a link over a byte stream: connect, call, reconnect, close.
  *
  * Invariants
  *   a call without an answer in time loses the link: a late answer would be taken for that of the
  *     next call
  *   a reconnect gets the same facts and the same depth, or none: plans were made with them
  *
- * Tests: tests/unit/transport/stream/stream_test.cpp, tests/conform/transport_test.cpp
+ * Tests: tests/unit/transport/stream/link_test.cpp, tests/conform/transport_test.cpp
  */
 #include "transport/stream/stream.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shm.c: a link to a server on this machine: connect, call, reconnect, close. Operations are
+ * link.c: a link to a server on this machine: connect, call, reconnect, close. Operations are
  * carried out by direct.c or ring.c, by the mode that the server granted.
  *
  * Invariants

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs.c: a link through rdma-core: connect, call, reconnect, close.
+ * link.c: a link through rdma-core: connect, call, reconnect, close.
  *
  * Invariants
  *   a call without an answer in time loses the link: a late answer would be taken for that of the
