@@ -12,7 +12,7 @@ rpm_script_test(kill_dtx_torn LABEL kill TIMEOUT 300 COMMAND $<TARGET_FILE:kill_
 add_dependencies(rpm_short_tests dtx-bench dtx-check)
 foreach(canary log-late drop-commit)
     rpm_script_test(kill_dtx_${canary} LABEL canary short TIMEOUT 600
-        COMMAND ${dtx}durability --rounds 10 --canary ${canary} ${programs})
+        COMMAND ${dtx}durability --rounds 20 --canary ${canary} ${programs})
 endforeach()
 rpm_script_test(kill_dtx_no-redo LABEL canary short TIMEOUT 900
     COMMAND ${dtx}promotion --rounds 30 --canary no-redo ${programs})
