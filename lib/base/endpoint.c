@@ -16,7 +16,8 @@ static int take(char *to, size_t room, const char *from, size_t len, const char 
     if (len == 0)
         return rpmi_fail(RPM_E_INVAL, "the URL names no %s: //HOST:PORT[/POOL]", what);
     if (len >= room)
-        return rpmi_fail(RPM_E_INVAL, "the URL's %s is longer than %zu bytes", what, room - 1);
+        return rpmi_fail(RPM_E_INVAL, "the URL's %s has %zu bytes, maximum %zu", what, len,
+                         room - 1);
     memcpy(to, from, len);
     to[len] = '\0';
     return 0;

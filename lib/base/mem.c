@@ -88,7 +88,8 @@ int rpmi_arena_open(struct rpmi_arena *arena, void *mem, size_t bytes)
     unsigned char *base = mem;
 
     if (!rpmi_is_aligned((uintptr_t)mem, RPMI_LINE_BYTES))
-        return rpmi_fail(RPM_E_INVAL, "memory for a handle is not aligned to %u bytes",
+        return rpmi_fail(RPM_E_INVAL,
+                         "memory for a handle at %p; its address must be a multiple of %u", mem,
                          RPMI_LINE_BYTES);
     if (base == NULL)
         base = rpmi_alloc(bytes, RPMI_LINE_BYTES);

@@ -100,7 +100,8 @@ int rpmi_conn_wrap(struct rpmi_link *link, const struct rpm_conn_opts *opts, str
     if (err != 0)
         goto fail;
     if (link->depth < DEPTH_MIN) {
-        err = rpmi_fail(RPM_E_NOCAP, "the link has room for %u operations, fewer than %u",
+        err = rpmi_fail(RPM_E_NOCAP,
+                        "the link takes %u outstanding operations, a connection needs %u",
                         link->depth, DEPTH_MIN);
         goto fail;
     }

@@ -97,7 +97,8 @@ int rpmi_hello_get(const void *bytes, size_t len, struct rpmi_hello *hello)
     if (err != 0)
         return err;
     if (len != RPMI_HELLO_BYTES)
-        return rpmi_fail(RPM_E_PROTO, "a hello has %u bytes, not %zu", RPMI_HELLO_BYTES, len);
+        return rpmi_fail(RPM_E_PROTO, "a hello of %zu bytes, expected are %u", len,
+                         RPMI_HELLO_BYTES);
     wrong = rpmi_layout_get(&rpmi_hello_layout, bytes, &found);
     if (wrong != NULL)
         return rpmi_fail(RPM_E_PROTO, "a hello with %s", wrong);
@@ -124,8 +125,8 @@ int rpmi_accept_get(const void *bytes, size_t len, struct rpmi_accept *accepted)
     if (err != 0)
         return err;
     if (len != RPMI_ACCEPT_BYTES)
-        return rpmi_fail(RPM_E_PROTO, "an accept message has %u bytes, not %zu", RPMI_ACCEPT_BYTES,
-                         len);
+        return rpmi_fail(RPM_E_PROTO, "an accept message of %zu bytes, expected are %u", len,
+                         RPMI_ACCEPT_BYTES);
     wrong = rpmi_layout_get(&rpmi_accept_layout, bytes, &found);
     if (wrong != NULL)
         return rpmi_fail(RPM_E_PROTO, "an accept message with %s", wrong);

@@ -105,16 +105,21 @@ int rpmi_super_get(const void *block, uint64_t pool_bytes, struct rpmi_super *su
         return rpmi_fail(RPM_E_FOREIGN,
                          "does not begin as a librpm pool: give the path of a pool, or a new one");
     if (found.version != RPMI_FORMAT_VERSION)
-        return rpmi_fail(RPM_E_VERSION, "the pool has format version %" PRIu32 ", not %u",
+        return rpmi_fail(RPM_E_VERSION,
+                         "the pool has format version %" PRIu32
+                         ", expected is %u; serve it with the librpm that made it",
                          found.version, RPMI_FORMAT_VERSION);
     if (rpmi_load64(from + SUPER_AT_SUM) != super_sum(from))
-        return rpmi_fail(RPM_E_CORRUPT, "the superblock fails its checksum");
+        return rpmi_fail(RPM_E_CORRUPT,
+                         "the superblock fails its checksum; restore a copy of the pool");
     if (wrong != NULL || rpmi_load32(from + SUPER_AT_ENTRIES) != RPMI_POOL_ENTRIES ||
         rpmi_load32(from + SUPER_AT_ENTRY_BYTES) != RPMI_DIRENT_BYTES || !super_is_sound(&found))
-        return rpmi_fail(RPM_E_CORRUPT, "the superblock's fields are out of bounds");
+        return rpmi_fail(RPM_E_CORRUPT,
+                         "the superblock's fields are out of bounds; restore a copy of the pool");
     if (found.pool_bytes > pool_bytes)
         return rpmi_fail(RPM_E_CORRUPT,
-                         "the pool is cut short: %" PRIu64 " bytes of %" PRIu64 " are left",
+                         "the pool is cut short: %" PRIu64 " bytes of %" PRIu64
+                         " are left; restore a copy of it",
                          pool_bytes, found.pool_bytes);
     *super = found;
     return 0;
