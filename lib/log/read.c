@@ -76,8 +76,8 @@ static int opts_read(const struct rpm_reader_opts *opts, struct rpm_reader_opts 
     if (err != 0)
         return err;
     if (ours->buffer_bytes < BUFFER_MIN || ours->buffer_bytes > 1u << 30)
-        return rpmi_fail(RPM_E_INVAL, "buffer_bytes: %u, not %u to 1 GiB", ours->buffer_bytes,
-                         BUFFER_MIN);
+        return rpmi_fail(RPM_E_INVAL, "buffer_bytes is %u, expected is %u to 1 GiB",
+                         ours->buffer_bytes, BUFFER_MIN);
     return 0;
 }
 
@@ -107,8 +107,8 @@ static int refresh(struct rpm_reader *reader)
         return err;
     reader->head = reader->log->head;
     if (reader->next_lsn < reader->head.trim_lsn && !only_pad_trimmed(reader))
-        return rpmi_fail(RPM_E_TRIMMED, "%" PRIu64 " was trimmed away; the log begins at %" PRIu64,
-                         reader->next_lsn, reader->head.trim_lsn);
+        return rpmi_fail(RPM_E_TRIMMED, "LSN %" PRIu64 " was trimmed; log '%s' begins at %" PRIu64,
+                         reader->next_lsn, reader->log->name, reader->head.trim_lsn);
     return 0;
 }
 
@@ -354,8 +354,8 @@ static int restart(struct rpm_reader *reader)
         if (err == 0 && (verdict != RPMI_FRAME_VALID || frame.sum != reader->last.sum ||
                          !rpmi_epoch_belongs(&reader->head, &frame, 0)))
             err = rpmi_fail(RPM_E_RANGE,
-                            "the record at %" PRIu64 " did not survive; open a new reader",
-                            reader->last.lsn);
+                            "log '%s' has lost the record at %" PRIu64 "; open a new reader",
+                            log->name, reader->last.lsn);
     }
     if (err == 0)
         err = check_start(reader);

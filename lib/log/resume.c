@@ -178,7 +178,7 @@ static int reopen(struct rpm_log *log)
         err = rpmi_fail(RPM_E_CORRUPT,
                         "the head of log '%s' has epoch %" PRIu32
                         ", but this writer has written with epoch %" PRIu32
-                        ": the server has an older copy of its pool",
+                        ": the server has an older copy of its pool; start it with the newer one",
                         log->name, log->head.epoch, log->wrote_epoch);
     return err;
 }
