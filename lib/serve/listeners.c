@@ -125,7 +125,9 @@ int rpm_server_url(const struct rpm_server *server, uint32_t index, char *url, s
                          server->listeners_n, index);
     len = snprintf(url, bytes, "%s", server->listeners[index]->url);
     if (len < 0 || (size_t)len >= bytes)
-        return rpmi_fail(RPM_E_TOOBIG, "no room for an address in %zu bytes", bytes);
+        return rpmi_fail(RPM_E_TOOBIG,
+                         "a URL of %d bytes and a zero byte does not fit into %zu bytes", len,
+                         bytes);
     return 0;
 }
 

@@ -106,7 +106,9 @@ static int open_notify_fd(struct rpm_server *server, struct rpmi_serve_ring *rin
 static int keep_socket(struct rpmi_serve_ring *ring, int sock)
 {
     ring->sock = fcntl(sock, F_DUPFD_CLOEXEC, 0);
-    return ring->sock >= 0 ? 0 : rpmi_fail(RPM_E_NOMEM, "no descriptor: %s", strerror(errno));
+    return ring->sock >= 0
+               ? 0
+               : rpmi_fail(RPM_E_NOMEM, "cannot duplicate a client's socket: %s", strerror(errno));
 }
 
 int rpmi_serve_ring_open(struct rpmi_shm_listener *listener, const struct rpmi_hello *hello,

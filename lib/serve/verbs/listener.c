@@ -39,9 +39,13 @@ static int no_device(const struct rpmi_endpoint *at)
 static int bind_failed(const struct rpmi_endpoint *at)
 {
     if (errno == EADDRINUSE)
-        return rpmi_fail(RPM_E_OWNED, "another server listens at %s:%s", at->host, at->port);
+        return rpmi_fail(RPM_E_OWNED,
+                         "another server listens at %s:%s; stop it, or choose another port",
+                         at->host, at->port);
     if (errno == EACCES || errno == EPERM)
-        return rpmi_fail(RPM_E_DENIED, "may not listen at %s:%s", at->host, at->port);
+        return rpmi_fail(RPM_E_DENIED,
+                         "may not listen at %s:%s (%s); choose another port, or run as root",
+                         at->host, at->port, strerror(errno));
     if (errno == ENODEV || errno == EADDRNOTAVAIL)
         return no_device(at);
     return rpmi_fail(RPM_E_IO, "cannot listen at %s:%s: %s", at->host, at->port, strerror(errno));

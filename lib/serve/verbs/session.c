@@ -179,10 +179,12 @@ static int make_queues(struct rpmi_verbs_session *session)
         return err;
     for (uint32_t i = 0; i < RPMI_VERBS_RECEIVES; i++)
         if (!rpmi_msg_receive(session, i))
-            return rpmi_fail(RPM_E_NOMEM, "the device takes %u of %u receives of a client", i,
-                             RPMI_VERBS_RECEIVES);
+            return rpmi_fail(RPM_E_NOMEM,
+                             "the device took %u receive requests of a session, and refused "
+                             "the rest of %u",
+                             i, RPMI_VERBS_RECEIVES);
     if (ibv_req_notify_cq(session->cq, 0) != 0)
-        return rpmi_fail(RPM_E_IO, "the device refuses to notify of a client's messages");
+        return rpmi_fail(RPM_E_IO, "the device cannot arm the completion queue of a session");
     return 0;
 }
 

@@ -104,7 +104,8 @@ int rpmi_nic_register(const struct rpmi_nic *nic, struct ibv_pd *pd, void *base,
 
     RPM_ASSERT(*mr == NULL); /* a registration that is forgotten stays open to the other side */
     if (bytes > nic->region_max)
-        return rpmi_fail(RPM_E_TOOBIG, "device %s registers %llu bytes at once, not %llu",
+        return rpmi_fail(RPM_E_TOOBIG,
+                         "device %s registers at most %llu bytes, the memory has %llu",
                          ibv_get_device_name(nic->verbs->device),
                          (unsigned long long)nic->region_max, (unsigned long long)bytes);
     *mr = ibv_reg_mr(pd, base, bytes, flags);

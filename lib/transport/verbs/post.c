@@ -374,15 +374,15 @@ static int judge(const struct rpmi_verbs *verbs, const struct rpmi_op *op)
         return 0; /* the server judges each step */
     key = &verbs->key[op->key % RPMI_KEYS_MAX];
     if (op->key >= RPMI_KEYS_MAX || (key->rights & right) != right)
-        return rpmi_fail(RPM_E_DENIED, "key %u does not carry right %#x", op->key, right);
+        return rpmi_fail(RPM_E_DENIED, "key %u lacks right %#x; reopen the object", op->key, right);
     if (!rpmi_in_bounds(op->offset, atomic ? sizeof(uint64_t) : op->len, key->bytes))
-        return rpmi_fail(RPM_E_RANGE, "offset %llu, %llu bytes: outside the object",
-                         (unsigned long long)op->offset, (unsigned long long)op->len);
+        return rpmi_fail(RPM_E_RANGE, "%llu bytes at offset %llu leave the object",
+                         (unsigned long long)op->len, (unsigned long long)op->offset);
     if (right == RPMI_RIGHT_WRITE && op->offset < key->guarded_bytes)
         return rpmi_fail(RPM_E_DENIED, "offset %llu is in a log's header, which the server writes",
                          (unsigned long long)op->offset);
     if (atomic && !rpmi_is_aligned(op->offset, sizeof(uint64_t)))
-        return rpmi_fail(RPM_E_INVAL, "an atomic at offset %#llx is not aligned to 8",
+        return rpmi_fail(RPM_E_INVAL, "an atomic at offset %llu: use a multiple of 8",
                          (unsigned long long)op->offset);
     return 0;
 }
