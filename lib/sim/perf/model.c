@@ -52,7 +52,8 @@ int rpm_model_param(const struct rpm_model *model, uint32_t index, struct rpm_mo
     rpmi_begin();
     RPM_ASSERT(model != NULL && param != NULL);
     if (index >= RPMI_PARAMS)
-        return rpmi_fail(RPM_E_NOENT, "a preset has %u numbers", (unsigned)RPMI_PARAMS);
+        return rpmi_fail(RPM_E_NOENT, "a preset has no number %u; they are counted from 0 to %u",
+                         index, (unsigned)RPMI_PARAMS - 1);
     param->name = rpmi_param_table[index].name;
     param->value = model->preset.text[index].value;
     param->source = model->preset.text[index].source;

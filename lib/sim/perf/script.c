@@ -97,17 +97,24 @@ static int check_op(const struct rpm_script_op *op, uint32_t servers)
     if (op->by != RPM_BY_NIC && op->by != RPM_BY_CALL)
         return refuse("an operation is carried out by NIC (RPM_BY_NIC) or by call (RPM_BY_CALL)",
                       op->by);
-    if (op->op > RPM_LOAD_CAS || op->copy > RPM_COPY_CLWB || op->persist > RPM_PERSIST_CHAIN)
-        return refuse("no such operation, copy or persist", op->op);
-    if (op->memory > RPM_LOAD_DRAM || op->flush_memory > RPM_LOAD_DRAM ||
-        op->pattern > RPM_LOAD_SEQUENTIAL)
-        return refuse("no such memory, or pattern", op->memory);
+    if (op->op > RPM_LOAD_CAS)
+        return refuse("op is 0 to 2, see enum rpm_load_op", op->op);
+    if (op->copy > RPM_COPY_CLWB)
+        return refuse("copy is 0 to 2, see enum rpm_copy", op->copy);
+    if (op->persist > RPM_PERSIST_CHAIN)
+        return refuse("persist is 0 to 2, see enum rpm_load_persist", op->persist);
+    if (op->memory > RPM_LOAD_DRAM)
+        return refuse("memory is 0 or 1, see enum rpm_load_memory", op->memory);
+    if (op->flush_memory > RPM_LOAD_DRAM)
+        return refuse("flush_memory is 0 or 1, see enum rpm_load_memory", op->flush_memory);
+    if (op->pattern > RPM_LOAD_SEQUENTIAL)
+        return refuse("pattern is 0 or 1, see enum rpm_load_pattern", op->pattern);
     if (op->pattern == RPM_LOAD_SEQUENTIAL &&
         (op->op != RPM_LOAD_WRITE || op->memory != RPM_LOAD_NVM))
         return refuse("only writes to persistent memory are sequential, as appends to a log",
                       op->op);
     if (op->server >= servers)
-        return refuse("no such server, they count from 0", op->server);
+        return refuse("server is 0 to servers - 1", op->server);
     if (op->bytes == 0 || op->bytes > BYTES_MAX || op->pad_bytes > BYTES_MAX ||
         op->align_bytes > BYTES_MAX)
         return refuse("an operation is 1 B to 64 KiB, so are padding and alignment", op->bytes);
