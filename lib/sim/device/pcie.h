@@ -53,8 +53,8 @@ bool rpmi_pcie_full(const struct rpmi_machine *machine);
 void rpmi_pcie_push(struct rpmi_machine *machine, const struct rpmi_tlp *tlp);
 
 /* Event: one line arrives in memory, or one request leaves. False: the event found nothing to do.
- * @out is the request that left, its kind 0 if none did: the caller hands it to the part that it is
- * for, and then calls rpmi_pcie_next(). */
+ * @out is the request that left, its kind 0 if none did: the caller passes it to the NIC or the
+ * CPU, and then calls rpmi_pcie_next(). */
 bool rpmi_pcie_step(struct rpmi_machine *machine, struct rpmi_tlp *out);
 
 /* The next transaction leaves after the time that a line takes. */

@@ -2,14 +2,15 @@
 /*
  * power.c: choose the bytes that survive a power cut.
  *
- * There are two kinds of bytes outside the persistence domain: dirty lines, of which any older
- * content may have been written back unnoticed; and bytes in transit from the NIC or in the core's
- * buffers. The latter are first stored as the newest contents of their lines; then each unit of the
- * media (a line; a sector) gets its content of a moment chosen at random.
+ * Two kinds of bytes are outside the persistence domain: dirty cache lines, which the cache may
+ * have written back at any time since they became dirty; and bytes in transit from the NIC or in
+ * the core's buffers. rpmi_power_cut() first stores the bytes in transit, as the newest contents of
+ * their lines. Then each unit of the medium (a line or a sector) keeps the content that it had
+ * after one of the writes to it, chosen at random.
  *
  * Invariants
  *   a cut never changes bytes in the persistence domain
- *   DROP keeps exactly these; NONE keeps all bytes that had reached the machine
+ *   DROP keeps only those bytes; NONE keeps all bytes that had reached the machine
  *   TEAR mixes aligned 8-byte words of two moments; REORDER keeps units whole
  *
  * Tests: tests/unit/sim/device/power_test.cpp, legal_test.cpp
@@ -19,17 +20,19 @@
 #include "base/bytes.h"
 #include "sim/device/world.h"
 
-#define WORD_BYTES 8u  /* the only unit that is atomic against power loss */
+#define WORD_BYTES 8u  /* a power cut tears anything larger */
 #define DRAM_JUNK 0xdb /* content of memory when the power is restored */
 
-static void arrive(struct rpmi_machine *machine, uint32_t place, const struct rpmi_piece *piece)
+/* DRAM loses its content, so bytes on their way to it are dropped. */
+static void store_piece(struct rpmi_machine *machine, uint32_t place,
+                        const struct rpmi_piece *piece)
 {
     if (place == RPMI_PLACE_POOL)
         rpmi_cache_write(&machine->media.cache, piece->offset, piece->from, piece->bytes,
                          &machine->world->rng);
 }
 
-static void arrive_pcie(struct rpmi_machine *machine)
+static void store_pcie(struct rpmi_machine *machine)
 {
     struct rpmi_pcie *pcie = &machine->pcie;
 
@@ -42,13 +45,13 @@ static void arrive_pcie(struct rpmi_machine *machine)
             if (tlp->kind != RPMI_TLP_WRITE || (tlp->left & 1u << line) == 0)
                 continue;
             piece = rpmi_tlp_piece(tlp, line);
-            arrive(machine, tlp->place, &piece);
+            store_piece(machine, tlp->place, &piece);
         }
     }
 }
 
-static void arrive_packet(struct rpmi_machine *machine, const struct rpmi_packet *packet,
-                          uint32_t from)
+static void store_packet(struct rpmi_machine *machine, const struct rpmi_packet *packet,
+                         uint32_t from)
 {
     struct rpmi_sim_address address;
 
@@ -58,12 +61,12 @@ static void arrive_packet(struct rpmi_machine *machine, const struct rpmi_packet
         struct rpmi_piece piece = { .offset = address.offset + from, .from = packet->data + from };
 
         piece.bytes = rpmi_line_part(piece.offset, packet->bytes - from);
-        arrive(machine, address.place, &piece);
+        store_piece(machine, address.place, &piece);
         from += piece.bytes;
     }
 }
 
-static void arrive_received(struct rpmi_machine *machine)
+static void store_received(struct rpmi_machine *machine)
 {
     struct rpmi_world *world = machine->world;
 
@@ -77,19 +80,19 @@ static void arrive_received(struct rpmi_machine *machine)
         for (struct rpmi_packet *packet = responder->received.head; packet != NULL;
              packet = packet->next) {
             if (packet->kind == RPMI_SIM_WRITE || packet->kind == RPMI_SIM_WRITE_IMM)
-                arrive_packet(machine, packet, from);
+                store_packet(machine, packet, from);
             from = 0;
         }
     }
 }
 
-static void arrive_streams(struct rpmi_machine *machine)
+static void store_streams(struct rpmi_machine *machine)
 {
     for (uint32_t i = 0; i < machine->cpu.streams; i++) {
         const struct rpmi_sim_stream *stream = &machine->cpu.stream[i];
         struct rpmi_piece piece = { stream->offset, stream->data, stream->bytes };
 
-        arrive(machine, RPMI_PLACE_POOL, &piece);
+        store_piece(machine, RPMI_PLACE_POOL, &piece);
     }
 }
 
@@ -100,9 +103,9 @@ struct odds {
     uint64_t newest_eighths;
 };
 
-/* Choose the moment whose content survives: mostly the newest or the oldest, sometimes one between
- * two writes of @line. */
-static uint64_t moment(const struct rpmi_cache *cache, uint32_t line, const struct odds *odds)
+/* Choose the stamp as of which the content of @line survives: mostly the newest or the oldest,
+ * sometimes one between two of its writes. */
+static uint64_t choose_stamp(const struct rpmi_cache *cache, uint32_t line, const struct odds *odds)
 {
     uint32_t choices = rpmi_cache_choices(cache, line);
     bool newest = rpmi_rng_below(odds->rng, 8) < odds->newest_eighths;
@@ -117,8 +120,8 @@ static uint64_t moment(const struct rpmi_cache *cache, uint32_t line, const stru
 
 static void settle_torn(struct rpmi_cache *cache, uint32_t line, const struct odds *odds)
 {
-    const unsigned char *one = rpmi_cache_as_of(cache, line, moment(cache, line, odds));
-    const unsigned char *two = rpmi_cache_as_of(cache, line, moment(cache, line, odds));
+    const unsigned char *one = rpmi_cache_as_of(cache, line, choose_stamp(cache, line, odds));
+    const unsigned char *two = rpmi_cache_as_of(cache, line, choose_stamp(cache, line, odds));
     unsigned char torn[RPMI_LINE_BYTES];
     uint64_t words = rpmi_rng_next(odds->rng);
 
@@ -130,7 +133,7 @@ static void settle_torn(struct rpmi_cache *cache, uint32_t line, const struct od
 static void settle_unit(struct rpmi_cache *cache, uint32_t line, const struct odds *odds)
 {
     uint32_t first = line & ~(cache->unit_lines - 1);
-    uint64_t stamp = moment(cache, line, odds);
+    uint64_t stamp = choose_stamp(cache, line, odds);
 
     for (uint32_t i = first; i < first + cache->unit_lines && i < cache->lines; i++)
         if (cache->oldest[i] != 0)
@@ -185,9 +188,9 @@ void rpmi_power_cut(struct rpmi_machine *machine, enum rpmi_cut cut)
     if (!machine->powered)
         return;
     if (cut != RPMI_CUT_DROP) {
-        arrive_pcie(machine);
-        arrive_received(machine);
-        arrive_streams(machine);
+        store_pcie(machine);
+        store_received(machine);
+        store_streams(machine);
     }
     settle(machine, cut);
     stop_serving(machine);

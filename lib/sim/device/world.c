@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * world.c: opens and closes a world, and hands each of its events to the part that it is for.
+ * world.c: opens and closes a world, and calls the handler of each event, which is in the NIC,
+ * PCIe, the CPU or a client.
  *
  * A part calls only parts below it; from the bottom: clock, machine, packets, slots, requester,
  * PCIe, NIC, CPU, the messages that it serves, power. A part reaches a part above it by an event in

@@ -89,7 +89,7 @@ struct rpmi_world {
     struct rpmi_queue queue;
     struct rpmi_history history;
     uint32_t depth; /* of events processed inside events */
-    /* Hands an event to the part that it is for. False: it found nothing to do. */
+    /* Calls the handler of this kind of event. False: the handler had nothing to do. */
     bool (*dispatch)(struct rpmi_world *world, const struct rpmi_event *event);
     uint32_t servers;
     struct rpmi_machine *machine;

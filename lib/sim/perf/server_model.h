@@ -175,7 +175,7 @@ struct rpmi_server_model {
     uint64_t events;
     struct rpmi_rng rng;
     struct rpmi_queue queue;
-    /* Hands an event to the part that it is for. */
+    /* Calls the handler of this kind of event. */
     void (*dispatch)(struct rpmi_server_model *server, const struct rpmi_event *event);
     struct rpmi_module module[2 * RPMI_SERVER_MODULES]; /* of the pool, then DRAM channels */
     uint32_t modules;                                   /* of each */

@@ -277,7 +277,7 @@ static void accepted(struct rpmi_server_model *server, uint32_t owner)
     }
 }
 
-/* Events that are never queued, see rpmi_server_dispatch(), and those of the memory. */
+/* Handles the events of the memory, and the kinds that rpmi_server_dispatch() never queues. */
 static void dispatch_at_once(struct rpmi_server_model *server, const struct rpmi_event *event)
 {
     switch (event->kind) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * transaction.c: coroutines carry out scripts: each posts a phase of operations, waits for all of
- * them to end, posts the next one, and begins another script when one is over.
+ * transaction.c: coroutines run scripts. A coroutine posts all operations of a phase, waits until
+ * they have ended, and posts the next phase; after the last one it draws another script.
  *
  * Invariants
  *   a slot belongs to one operation at a time; all are free again when a coroutine's phase is over
- *   a thread's posts, polls and switches follow each other in its wire, thread->time
+ *   a thread does one thing at a time: each post, poll and switch begins when the one before it
+ *     ends, at thread->time.free_ps
  *
  * Tests: tests/unit/sim/perf/transaction_test.cpp
  */
@@ -17,8 +18,9 @@ static bool same_call(const struct rpmi_cluster_model *cluster, uint32_t a, uint
            cluster->step[a].server == cluster->step[b].server;
 }
 
-/* Post one message: an operation, or all parts of a call. Returns the number of operations. The
- * first message of a phase to a server rings the doorbell for all of them. */
+/* Post one message: a one-sided operation, or adjacent calls to the same server. Returns the number
+ * of operations in it. @rung has a bit for each server: only the first message of a phase to a
+ * server pays for the doorbell. */
 static uint32_t post(struct rpmi_cluster_model *cluster, uint32_t coroutine, uint32_t first,
                      uint32_t end, uint64_t *rung)
 {
@@ -118,7 +120,8 @@ static void post_waiting(struct rpmi_cluster_model *cluster, struct rpmi_thread 
     }
 }
 
-/* Release all words that the coroutine holds, in one phase. False: it holds none. */
+/* Post the unlocking writes of all words that the coroutine has locked, as one phase. False: it has
+ * locked none. */
 static bool release_words(struct rpmi_cluster_model *cluster, uint32_t coroutine)
 {
     struct rpmi_coroutine *its = &cluster->coroutine[coroutine];
