@@ -4,9 +4,10 @@
  * carried out by direct.c or ring.c, by the mode that the server granted.
  *
  * Invariants
- *   a call without an answer in time loses the link: a late answer would be taken for that of the
- *     next call
- *   a reconnect gets the same mode and the same facts, or none: plans were made with them
+ *   a call without an answer in time ends the link: the next call would take the late answer for
+ *     its own
+ *   a reconnect fails if the server grants another mode or has other facts: the plans of open
+ *     objects depend on both
  *
  * Tests: tests/conform/transport_test.cpp, tests/unit/transport/shm/dial_test.cpp
  */

@@ -23,9 +23,9 @@ int rpmi_shm_lose(struct rpmi_shm *shm)
                                      : "the server ended");
 }
 
-/* A server sends only events, one for each arm, and answers, for which call() waits. A wrong server
- * that sends more messages than EVENTS_AT_ONCE wakes this client again, but cannot keep it in this
- * loop. */
+/* A server sends only events, one for each arm, and answers, for which call() waits. A faulty
+ * server that sends more messages than EVENTS_AT_ONCE wakes this client again, but cannot keep it
+ * in this loop. */
 bool rpmi_shm_take_events(struct rpmi_shm *shm)
 {
     unsigned char byte;

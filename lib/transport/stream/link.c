@@ -3,9 +3,10 @@
  * link.c: a link over a byte stream: connect, call, reconnect, close.
  *
  * Invariants
- *   a call without an answer in time loses the link: a late answer would be taken for that of the
- *     next call
- *   a reconnect gets the same facts and the same depth, or none: plans were made with them
+ *   a call without an answer in time ends the link: the next call would take the late answer for
+ *     its own
+ *   a reconnect fails if the server has other facts or grants another depth: the plans of open
+ *     objects depend on both
  *
  * Tests: tests/unit/transport/stream/link_test.cpp, tests/conform/transport_test.cpp
  */

@@ -5,7 +5,8 @@
  *
  * Invariants
  *   a message that the server may not send now breaks the link
- *   when the queue pair fails, the request at which it failed gets the reason; the first one counts
+ *   the first completion with an error decides the request at which the queue pair failed, and the
+ *     reason; later completions change neither
  *
  * Tests: tests/conform/transport_test.cpp, tests/conform/loss_test.cpp (in tests/live/)
  */
@@ -84,8 +85,8 @@ static struct rpmi_verbs_sent *unanswered(struct rpmi_verbs *verbs, uint64_t don
     return NULL;
 }
 
-/* A done message: @done RPC requests are done, all well but for the last if @status is not 0. The
- * result of each list that went well came before it. */
+/* A done message: @done RPC requests are done. All succeeded, except the last one if @status is not
+ * 0. The result message of each successful list came before it. False: the counts are invalid. */
 static bool count_done(struct rpmi_verbs *verbs, uint64_t done, int status)
 {
     const struct rpmi_verbs_sent *list = unanswered(verbs, done);
@@ -207,6 +208,8 @@ void rpmi_verbs_collect(struct rpmi_verbs *verbs)
                 request_ended(verbs, &wc[i]);
         }
     } while (n == POLL_MAX);
-    if (n < 0)
+    if (n < 0 && !verbs->broken) {
+        (void)rpmi_fail(RPM_E_LOST, "the device cannot poll the completion queue");
         rpmi_verbs_break(verbs, verbs->finished, RPM_E_LOST);
+    }
 }

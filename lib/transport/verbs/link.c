@@ -3,9 +3,9 @@
  * link.c: a link through rdma-core: connect, call, reconnect, close.
  *
  * Invariants
- *   a call without an answer in time loses the link: a late answer would be taken for that of the
- *     next call
- *   a reconnect gets the same facts, or none: plans were made with them
+ *   a call without an answer in time ends the link: the next call would take the late answer for
+ *     its own
+ *   a reconnect fails if the server has other facts: the plans of open objects depend on them
  *
  * Tests: tests/conform/transport_test.cpp (in tests/live/), tests/unit/transport/verbs/
  */

@@ -165,8 +165,8 @@ void rpmi_verbs_break(struct rpmi_verbs *verbs, uint64_t wr, int status);
 
 /* post.c */
 int rpmi_verbs_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n);
-/* Is there room now for the op that found none? wait() must return then, even if no ended op is to
- * be reported. */
+/* Would post() now accept the op that it last refused for lack of room? wait() must return then,
+ * even if no ended op is to be reported. */
 bool rpmi_verbs_room_came(const struct rpmi_verbs *verbs);
 /* A message of @len bytes from @bytes: an auth message or a call. RPM_E_LOST, RPM_E_BUSY: no
  * room. */

@@ -3,15 +3,15 @@
  * fault.c: "wrap=fault,...": make chosen ops fail as a network or a server would make them fail.
  *
  *   fault_at=N      the Nth op posted (1: the first); 0: none
- *   fault_every=M   about every Mth op: after the one of fault_at, or from the start without it
+ *   fault_every=M   about every Mth op after that of fault_at, or from the start without fault_at
  *   fault_seed=S    seed of the random choice of those ops
  *   fault_call=N    the Nth control message
  *   fault_dials=N   so many reconnects are refused before one succeeds
- *   fault_kind=     lost      it never leaves, and the link is lost
- *                   unacked   it is carried out, but the link is lost before the answer
- *                   timeout   it and all later ones vanish without an answer
- *                   refuse    it and the rest of its post are answered with RPM_E_DENIED
- *                   repeat    it is carried out twice and answered once (atomics: once)
+ *   fault_kind=     lost      the op is not posted, and the link is lost
+ *                   unacked   the op is carried out, but the link is lost before its completion
+ *                   timeout   the op and all later ones are dropped, and never complete
+ *                   refuse    the op and the rest of its post complete with RPM_E_DENIED
+ *                   repeat    the op is carried out twice (an atomic: once), and completes once
  *
  * No kind reports a completion twice: no transport may do that, so the users of a link do not
  * handle it.
