@@ -13,7 +13,7 @@
  * middle of another post must not post them, and calls reap() and await() instead.
  *
  * Throttle: a connection with a throttle calls admit() before every post. admit() holds a post back
- * only while a completion is outstanding that may make room, so that every post is sent at last,
+ * only while a completion is outstanding that may make room, so that every post is sent eventually,
  * whatever its size.
  *
  * Tests: tests/unit/conn/pump_test.cpp
@@ -33,7 +33,7 @@ uint64_t rpmi_conn_deadline(struct rpm_conn *conn)
 
 int rpmi_conn_join(struct rpm_conn *conn, struct rpmi_owner *owner)
 {
-    RPM_ASSERT(owner->complete != NULL && owner->lost != NULL); /* it hears of each op and loss */
+    RPM_ASSERT(owner->complete != NULL && owner->lost != NULL); /* called for each op and loss */
     for (uint32_t i = 1; i <= RPMI_OWNERS_MAX; i++) {
         if (conn->owners[i] != NULL)
             continue;

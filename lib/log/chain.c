@@ -89,8 +89,8 @@ static bool is_less(const struct rpmi_chains *chains, const struct rpmi_chain *a
     return a->first_lsn > b->first_lsn;
 }
 
-/* The entry for a new chain: a free one, or, if all are in use, that of the chain which is least
- * likely to be a part of the log. */
+/* The entry for a new chain: a free entry, or, if all are in use, the entry of the chain that is
+ * least likely to be the log's (see chain.h); that chain is dropped. */
 static struct rpmi_chain *entry_for_new(struct rpmi_chains *chains)
 {
     struct rpmi_chain *least = &chains->chain[0];

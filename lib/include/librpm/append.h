@@ -198,8 +198,8 @@ void rpm_log_abandon(struct rpm_log *log);
  * Errors:   RPM_E_INVAL.
  * Threads:  one per conn.
  * Cost:     does not block; no allocation. When it returns 0 it has sent the unsent appends, unless
- *           two flushes are outstanding, or one that serves more appends than are unsent: a later
- *           call sends them then. Under sim: model time advances.
+ *           two flushes are outstanding, or one flush that serves more appends than are unsent:
+ *           then a later call sends them. Under sim: model time advances.
  */
 RPM_MUST_CHECK int rpm_log_poll(struct rpm_log *log, struct rpm_completion *done, uint32_t n);
 

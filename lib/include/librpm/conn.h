@@ -40,8 +40,8 @@ struct rpm_conn_opts {
     const char *hints;      /* "all", "none", "-H6", "H6,H9"; NULL: all. Borrowed until return */
     const char *secret;     /* of up to 127 bytes; NULL: none. Borrowed until return */
     uint64_t staging_bytes; /* memory for payloads of outstanding operations; 0: 16 MiB */
-    uint32_t pace;          /* enum rpm_pace; 0: no limit below depth, and back-off between tries of
-                               a lock */
+    uint32_t pace;          /* enum rpm_pace; 0: depth is the only limit, and rpm_lock_acquire()
+                               waits longer after each failed try */
 };
 
 static inline struct rpm_conn_opts rpm_conn_opts_init(void)

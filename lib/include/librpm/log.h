@@ -76,8 +76,8 @@ struct rpm_log_info {
     uint64_t scan_ns;    /* time it took; model time under sim: */
     uint32_t level;      /* enum rpm_level in force, 0 when open read only */
     uint32_t method;     /* enum rpm_method in force, 0 when open read only */
-    uint64_t stranded; /* of the torn frames, those that are intact: something in front of them was
-                          damaged, or power failed with several appends on their way */
+    uint64_t stranded;   /* of the torn frames, those that are intact: bytes in front of them were
+                          damaged, or power failed while several appends were outstanding */
     uint64_t head_copies_lost; /* 0 or 1: copies of the head that were damaged or old when it was
                                   last read. It may be 1 for a moment while a writer works; else the
                                   next writer, or rpm_log_repair(), stores the copy again */

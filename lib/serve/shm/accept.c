@@ -60,7 +60,7 @@ static uint32_t index_of(const struct rpmi_shm_listener *listener,
 }
 
 /* No session is free, so RPMI_ADMISSION_SPARE or more connections have sent no hello yet. Evict one
- * of those: an honest client sends its hello at once. */
+ * of those connections: a client of librpm sends its hello right after it has connected. */
 static struct rpmi_shm_session *evict(struct rpmi_shm_listener *listener,
                                       const struct rpmi_origin *origin)
 {

@@ -259,8 +259,9 @@ void rpmi_shm_take(struct rpmi_listener *base, struct rpmi_batch *batch)
     }
 }
 
-/* Also over rings that changed since the take: of one that began since then no request was taken,
- * and one that was closed since then is still mapped, as only the engine unmaps rings. */
+/* Rings may have changed since rpmi_shm_take() ran. A ring that was opened since then has no taken
+ * requests to answer. A ring that was closed since then is still mapped, because only the engine
+ * unmaps rings. */
 void rpmi_shm_answer(struct rpmi_listener *base, const struct rpmi_batch *batch)
 {
     struct rpmi_shm_listener *listener = rpmi_shm_listener_of(base);
