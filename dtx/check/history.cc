@@ -50,9 +50,10 @@ int run(const Options &options)
     if (!options.elle.empty()) {
         history::ElleResult elle = history::write_elle(all, options.check.partial, options.elle);
         fprintf(stderr,
-                "%s: operations %" PRIu64 ", objects with versions before the history %" PRIu64
-                " (their lists begin behind those), writers that are not in it %" PRIu64 "\n",
-                options.elle.c_str(), elle.operations, elle.based, elle.strangers);
+                "%s: %" PRIu64 " operations; the lists of %" PRIu64
+                " objects lack versions from before the history; %" PRIu64
+                " writers are not in the history and have an unknown outcome\n",
+                options.elle.c_str(), elle.operations, elle.partial_objects, elle.absent_writers);
     }
     history::CheckResult result = history::check(all, options.check);
     auto report = options.json ? history::report_json : history::report_text;

@@ -47,8 +47,8 @@ class Exporter
     {
         number_processes();
         for (uint32_t object = 0; object < history_.objects(); object++)
-            result_.based += versions_.base(object) > 0;
-        strangers();
+            result_.partial_objects += versions_.base(object) > 0;
+        write_absent();
         for (const Event &event : events())
             operation(event);
         flush();
@@ -134,9 +134,10 @@ class Exporter
         close_operation();
     }
 
-    /* Writers that are not in the history, of which only versions are known: written before all
-     * others, each as a process of its own. */
-    void strangers()
+    /* Writes a transaction of unknown outcome for each writer that is not in the history, and of
+     * which only its versions are known: before all other operations, each in a process of its
+     * own. */
+    void write_absent()
     {
         std::map<uint32_t, std::vector<uint32_t>> made;
 
@@ -153,7 +154,7 @@ class Exporter
             }
             next_process_++;
         }
-        result_.strangers = made.size();
+        result_.absent_writers = made.size();
     }
 
     void open_operation(const char *type, uint64_t process, uint64_t at_ns)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * elle.h: a history in the list-append form that Elle takes. FORMAT.md says how one becomes the
- * other.
+ * elle.h: write a history in the list-append form that Elle reads. FORMAT.md describes the
+ * conversion.
  *
  * Tests: tests/unit/dtx/history/elle_test.cpp
  */
@@ -18,9 +18,9 @@ namespace dtx::history
 
 struct ElleResult {
     uint64_t operations = 0;
-    uint64_t based = 0; /* objects that had versions before the history, which their lists lack */
-    uint64_t strangers =
-        0; /* writers that are not in the history, exported as of unknown outcome */
+    uint64_t partial_objects =
+        0;                       /* with versions from before the history, which their lists lack */
+    uint64_t absent_writers = 0; /* not in the history; written with an unknown outcome */
 };
 
 /* Throws Failure. */

@@ -304,8 +304,8 @@ TEST_CASE("elle: lists begin after the base, and the export counts such objects"
                    { 2, 30, 40, { { 5, 8, 1 }, { 6, 3, 71 } }, {} } } };
     auto result = dtx::history::write_elle(story.history(), false, file.name());
 
-    REQUIRE(result.based == 2);
-    REQUIRE(result.strangers == 0);
+    REQUIRE(result.partial_objects == 2);
+    REQUIRE(result.absent_writers == 0);
     REQUIRE(result.operations == 4);
     REQUIRE(file.text().find("[[:r 5 [1]] [:r 6 []]]") != std::string::npos);
     REQUIRE(judged(story));
@@ -318,7 +318,7 @@ TEST_CASE("elle: a writer that a partial history only names has an unknown outco
     auto result = dtx::history::write_elle(story.history(), true, file.name());
     std::vector<Operation> operations = parse(file.text());
 
-    REQUIRE(result.strangers == 1);
+    REQUIRE(result.absent_writers == 1);
     REQUIRE(operations.size() == 4);
     REQUIRE(operations[1].type == "info");
     REQUIRE(operations[1].steps.size() == 2);
