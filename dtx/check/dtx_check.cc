@@ -26,7 +26,7 @@ const Command kCommands[] = {
     { "tatp", "Check a database and the rules of TATP", dtx::checks::add_workload },
     { "ycsb", "Check a database and the rules of YCSB", dtx::checks::add_workload },
     { "recover", "Finish the transactions of dead sessions", dtx::checks::add_recover },
-    { "promote", "Continue without servers that are lost for good", dtx::checks::add_promote },
+    { "promote", "Continue without servers that are permanently lost", dtx::checks::add_promote },
     { "restore", "Use a promoted-away server again", dtx::checks::add_restore },
     { "vacuum", "Return the free slots that dead sessions had reserved", dtx::checks::add_vacuum },
 };

@@ -131,7 +131,7 @@ void create_all_locks(const Cluster &cluster, rpm_conn *conn, uint32_t server)
         create_locks(cluster, conn, { shard_of_copy(cluster, server, copy), server });
 }
 
-/* Does the placement give the server a copy of the shard while all servers live? */
+/* Does the placement give the server a copy of the shard while all servers are live? */
 static bool has_copy(const Cluster &cluster, Replica replica)
 {
     return (replica.server + cluster.shards() - replica.shard) % cluster.shards() <

@@ -108,10 +108,8 @@ View StateQuery::usable(const View &without) const
         return *view;
     if (failure_)
         std::rethrow_exception(failure_);
-    throw Error(
-        RPM_E_CORRUPT,
-        "no view is in force: the servers disagree which of them live; name the servers that are "
-        "lost to dtx-check promote");
+    throw Error(RPM_E_CORRUPT, "no view is in force: the servers disagree which of them are live; "
+                               "name the lost servers to dtx-check promote");
 }
 
 View find_view(Servers &servers)

@@ -37,7 +37,7 @@ class StateQuery
     bool only_away_ = true;
 };
 
-/* The view that is in force. Leaves connections open to the servers that live in it. Throws Fenced
+/* The view that is in force. Leaves connections open to its live servers. Throws Fenced
  * while the view is being changed. */
 View find_view(Servers &servers);
 

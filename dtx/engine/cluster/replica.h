@@ -27,7 +27,7 @@ struct Replica {
 
 Descriptor describe(const Cluster &cluster, Replica replica);
 
-/* The shard of which a server has copy @copy when all servers live. */
+/* The shard of which a server has copy @copy when all servers are live. */
 uint32_t shard_of_copy(const Cluster &cluster, uint32_t server, uint32_t copy);
 
 /* Create the region of a replica and write its header. In a server's own shard, its state says that

@@ -41,7 +41,7 @@ static std::string command(const char *what, uint32_t server)
     if (!away)
         fail(err, "connecting to " + server_name(cluster, server));
     throw Fenced(err, server_name(cluster, server) + " does not answer: " + rpm_last_error() +
-                          "; start it again or, if it is lost for good, go on without it: " +
+                          "; start it again or, if it is permanently lost, continue without it: " +
                           command("promote", server));
 }
 
@@ -172,7 +172,7 @@ void ServerConnection::connect()
 
     if (conn_)
         return;
-    DTX_ASSERT(log_ == nullptr && outstanding_ == 0); /* close() ended those of the last one */
+    DTX_ASSERT(log_ == nullptr && outstanding_ == 0); /* close() ended the previous connection's */
     conn_.emplace(cluster_, server_);
     check(rpm_conn_facts(conn(), &facts), "asking a server for its facts");
     mapped_ = (facts.methods & 1u << RPM_METHOD_STORE) != 0;
@@ -456,9 +456,9 @@ void ServerConnection::retire(uint64_t lsn)
     }
 }
 
-/* The first record that is still needed may be unsent: then the server does not know yet that a
- * record begins there, and would refuse to trim up to it. So trim up to the record before it, which
- * was sent. */
+/* The oldest record that is still needed may be unsent. Then the server does not know yet that a
+ * record begins there, and refuses to trim up to it. So trim up to retired_lsn_, where the newest
+ * record begins that is not needed: that record was sent. */
 bool ServerConnection::trim()
 {
     struct rpm_log_info info = rpm_log_info_init();
@@ -477,7 +477,7 @@ bool ServerConnection::trim()
 
 void ServerConnection::each_record(const std::function<void(const void *, size_t)> &callback)
 {
-    DTX_ASSERT(log_outstanding_ == 0); /* the session would judge its own commit too early */
+    DTX_ASSERT(log_outstanding_ == 0); /* a record that is not written yet would be missed */
     dtx::each_record(log_, callback);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * servers.h: the connections of one session, or one recovery, to all servers that live in a view.
+ * servers.h: the connections of one session, or one recovery, to all live servers of a view.
  *
  * Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
  */
@@ -27,10 +27,10 @@ class Servers
 
     Servers(const Cluster &cluster, Scheduler &scheduler);
 
-    /* Connect to all servers that live, as a coordinator. Throws Fenced while the view is being
+    /* Connect to all live servers, as a coordinator. Throws Fenced while the view is being
      * changed. */
     void open(uint32_t coordinator, Claim claim);
-    /* The same for the servers that live in @view, whether it is in force or not. */
+    /* The same for the live servers of @view, whether it is in force or not. */
     void open(uint32_t coordinator, Claim claim, const View &view);
     /* Operations under way end with RPM_E_FENCED, and the coroutines that wait for them go on. */
     void close();
@@ -45,7 +45,7 @@ class Servers
     {
         return open_;
     }
-    /* Is this open with a claim on the logs of @coordinator on all servers that live? */
+    /* Is this open with a claim on the logs of @coordinator on all live servers? */
     bool owns(uint32_t coordinator) const
     {
         return open_ && owns_ && coordinator_ == coordinator;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * view.h: the view of a database says which of its servers live and which are dead. A server that
+ * view.h: the view of a database says which of its servers are live and which dead. A server that
  * was promoted away is dead until it is restored; sessions use the copies of its shards on other
  * servers meanwhile.
  *
  * Each server keeps the view that it accepted last, and the view that is proposed to it. A view is
- * in force when all servers that live in it have accepted it. Each view has a server in common with
+ * in force when all its live servers have accepted it. Each view has a server in common with
  * the next one, and a server never goes back to an older view: so at most one view is in force.
  *
- * A change of the view is proposed to all servers that live in the new one, then prepared (sessions
+ * A change of the view is proposed to all live servers of the new one, then prepared (sessions
  * are fenced, logged rows are installed), and then accepted by one server after the other, last by
  * a server that returns. If any server has accepted the view, the change was prepared on all of
  * them: an interrupted change can be finished. If no server has accepted it, the view was never in
@@ -36,7 +36,7 @@ using States = std::vector<std::optional<ServerState>>;
  * not agree. */
 std::optional<View> usable_view(const States &states, const View &without = {});
 
-/* Have all servers that live in @view accepted it, and is nothing proposed to them? */
+/* Have all live servers of @view accepted it, and is nothing proposed to them? */
 bool is_settled(const States &states, const View &view);
 
 /* A number higher than that of any view that a server has accepted or was proposed. */
@@ -71,7 +71,7 @@ struct Placement {
             if (view.alive(server) && copy-- == 0)
                 return server;
     }
-    /* The first server that lives. */
+    /* The first live server. */
     uint32_t first() const;
     /* The servers that get the redo records of a coordinator: @replicas of them, or all. */
     std::vector<uint32_t> log_servers(uint32_t coordinator) const;

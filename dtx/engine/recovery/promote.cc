@@ -3,8 +3,8 @@
  * promote.cc: changes of the view, to go on without a server, to use a server again, to finish or
  * drop an interrupted change, or to keep all sessions out while a vacuum runs.
  *
- * A command that changes the view claims log-recovery on all servers that live in the old and in
- * the new view: of two commands at once, the second fences the first, which begins anew.
+ * A command that changes the view claims log-recovery on all live servers of the old and the
+ * new view: of two commands at once, the second fences the first, which begins anew.
  *
  * Invariants
  *   a view is proposed to all its live servers before sessions are fenced: no session joins after
@@ -20,7 +20,7 @@
  * rows are on all copies. So while each shard has a live copy, each coordinator has a live log.
  *
  * Why no commit is applied in part: the coordinator, and a session that recovers it (recover.cc),
- * write rows only when the record is in all logs, so also in the logs of the servers that live.
+ * write rows only when the record is in all logs, so also in the logs of the live servers.
  *
  * Why the logs of servers that died are not needed, and must not be read when they come back: a
  * record that only dead servers have was never acknowledged, because its coordinator was fenced on
@@ -70,7 +70,7 @@ class Change
 
     Recovery recover();
     Recovery promote(const std::vector<uint32_t> &dead);
-    /* nullopt: the server lives already. */
+    /* nullopt: the server is live already. */
     std::optional<Recovery> restore(uint32_t server);
     Recovery vacuum();
 
@@ -92,7 +92,7 @@ class Change
 
 } // namespace
 
-/* Connect to all servers that live in @next, with the recoverer's claim. Throws Fenced unless the
+/* Connect to all live servers of @next, with the recoverer's claim. Throws Fenced unless the
  * view that is in force, or can be finished, is still @base. */
 void Change::open(const View &base, const View &next)
 {
@@ -110,7 +110,7 @@ void Change::open(const View &base, const View &next)
         throw Fenced(RPM_E_FENCED, "another command is changing the view");
 }
 
-/* Proposes @view to all servers that live in the view given to open(). */
+/* Proposes @view to all live servers of the view given to open(). */
 void Change::propose_to_all(const View &view)
 {
     DTX_ASSERT(servers_.owns(kRecoverer));

@@ -2,7 +2,7 @@
 /*
  * recover.cc: read the redo records of dead coordinators and install their rows.
  *
- * A record that is in all of its logs on servers that live is a commit: the transaction held all
+ * A record that is in all of its logs on live servers is a commit: the transaction held all
  * its locks and had validated its reads before it sent the record. A record that is in only some of
  * these logs was never acknowledged, and no row of it was written: recovery drops it. If recovery
  * installed its rows instead, the servers that have the record might die meanwhile, and only some

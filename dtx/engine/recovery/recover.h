@@ -93,7 +93,7 @@ class FullRecovery
         return cleared_;
     }
 
-    /* The logs of the servers that live, after fence(). */
+    /* The logs of the live servers, after fence(). */
     const std::vector<std::unique_ptr<AllLogs>> &logs() const
     {
         return logs_;
@@ -112,7 +112,7 @@ class FullRecovery
     Recovery recovery_;
 };
 
-/* Create the locks of all copies on all servers that live in the view of @servers, because a server
+/* Create the locks of all copies on all live servers of the view of @servers, because a server
  * that was started again has lost them. Throws Error: RPM_E_NOSPACE. */
 void reserve_locks(Servers &servers);
 

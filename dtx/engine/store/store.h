@@ -25,7 +25,7 @@ namespace dtx
 struct Store {
     Store(const Cluster &cluster, Scheduler &scheduler);
 
-    /* Connect to all servers that live, as a coordinator. */
+    /* Connect to all live servers, as a coordinator. */
     void open(uint32_t coordinator, Claim claim);
     void close();
 

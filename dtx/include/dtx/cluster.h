@@ -3,9 +3,9 @@
  * cluster.h: the servers of a database, and the database on them: created, opened, recovered.
  *
  * Shard s has its primary copy on server s and its backups on the servers that follow, modulo their
- * number: Options.replicas copies in all. If a server is lost for good, or for long, the operator
- * promotes the backups: other copies of its shards become the primaries, and the server is dead
- * until it is restored. FORMAT.md has the bytes on each server.
+ * number: Options.replicas copies in all. If a server is lost permanently, or for long, the
+ * operator promotes the backups: other copies of its shards become the primaries, and the server is
+ * dead until it is restored. FORMAT.md has the bytes on each server.
  *
  * Tests: tests/unit/dtx/engine/cluster/cluster_test.cpp
  */
@@ -109,7 +109,7 @@ class Cluster
      * removes what it has created. */
     void create() const;
 
-    /* Throws Error, RPM_E_NOENT or RPM_E_VERSION, unless all servers that live have the database
+    /* Throws Error, RPM_E_NOENT or RPM_E_VERSION, unless all live servers have the database
      * and it has this schema. */
     void verify() const;
 
@@ -128,9 +128,10 @@ class Cluster
      * on a live server.
      *
      * @dead names all servers that are lost, and all others must answer. The caller must have
-     * stopped the servers in @dead for good: sessions that can still reach one would go on reading
-     * it. A server that was promoted away lacks the commits made since: if all others are lost
-     * later, the database must not be started again from that server.
+     * stopped the servers in @dead, and may start one again only to restore() it: sessions that can
+     * still reach one would go on reading it. A server that was promoted away lacks the commits
+     * made since: if all others are lost later, the database must not be started again from that
+     * server.
      *
      * May be interrupted and repeated, or ended by recover(). Does nothing if the servers are dead
      * already. Throws Error; then the view has not changed, but sessions may have been fenced:
@@ -140,7 +141,7 @@ class Cluster
 
     /* Use a server again that was promoted away, or an empty one that is now at its URL: fences all
      * sessions, empties the server's old logs and copies its shards to it. Sessions join again. May
-     * be interrupted and repeated; does nothing for a server that lives. Throws Error: RPM_E_INVAL
+     * be interrupted and repeated; does nothing for a live server. Throws Error: RPM_E_INVAL
      * (no such server). */
     Recovery restore(uint32_t server) const;
 
@@ -197,7 +198,7 @@ class Cluster
     {
         return static_cast<uint32_t>(options_.urls.size());
     }
-    /* The server of copy @copy of a shard, 0: the primary, while all servers live. */
+    /* The server of copy @copy of a shard, 0: the primary, while all servers are live. */
     uint32_t server_of(uint32_t shard, uint32_t copy) const
     {
         return (shard + copy) % shards();
@@ -208,7 +209,7 @@ class Cluster
         return 1000 * (options_.retry_us != 0 ? options_.retry_us : 30000000);
     }
     /* The newest view that a session or call of this Cluster has seen: the next call connects to
-     * the servers that live in it first. */
+     * the live servers of that view first. */
     View last_view() const;
     void remember(const View &view) const;
     /* Give @text to Options.notice; the same text at most once in ten seconds. */

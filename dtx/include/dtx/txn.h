@@ -3,7 +3,7 @@
  * txn.h: the operations of a transaction: read, write, insert, erase, scan, prefetch.
  *
  * Each read returns a committed row, but two reads may return rows of different times, until the
- * commit has validated them: a body must not crash or loop for ever over rows that do not fit
+ * commit has validated them: a body must not crash or loop endlessly over rows that do not fit
  * together. Other transactions see its writes only after the commit. A transaction sees its own
  * writes; in an attempt that will end in a conflict it may miss a row of an ordered table that it
  * has inserted, or see a row twice.
@@ -135,8 +135,8 @@ class Txn
         return AtOnce(Prefetch<Rows>{ *this, { first, more... } });
     }
 
-    /* The number of this attempt. No other attempt of any session has the same, until one
-     * coordinator's logs have been claimed 65536 times in one view of the servers. */
+    /* The number of this attempt, unique among all attempts of all sessions. Numbers of a
+     * coordinator repeat only after 65536 claims of its logs in one view of the servers. */
     uint64_t id() const
     {
         return id_;

@@ -61,8 +61,9 @@ TEST_CASE("dtx: a waiting session tells the operator which server is missing and
     std::string why = why_of([&] { Session session(waiting, 0); });
 
     CHECK(contains(why, server + " does not answer: "));
-    CHECK(contains(why, "start it again or, if it is lost for good, go on without it: dtx-check "
-                        "promote --server 1 URL..."));
+    CHECK(contains(why,
+                   "start it again or, if it is permanently lost, continue without it: dtx-check "
+                   "promote --server 1 URL..."));
     REQUIRE(told.size() == 1);
     CHECK(contains(told[0], server + " does not answer: "));
     CHECK(contains(told[0], "waiting for up to 1 s more"));

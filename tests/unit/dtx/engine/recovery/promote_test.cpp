@@ -340,7 +340,7 @@ TEST_CASE("dtx: a restoration that was interrupted can be repeated", "[unit]")
     next.number = 3;
     set_view(db, 0, next, false);
     if (how > 0)
-        set_view(db, 1, next, false); // servers that live have not accepted it yet
+        set_view(db, 1, next, false); // live servers have not accepted it yet
     CHECK(code_of([&] { db.cluster->restore(1); }) == 0);
     CHECK(db.cents(1) == 105);
     CHECK(db.cluster->dead().empty());
