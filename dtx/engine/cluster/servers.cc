@@ -231,7 +231,8 @@ void Servers::each_slot(
 
 bool Servers::is_disconnected(uint32_t coordinator)
 {
-    DTX_ASSERT(coordinator != coordinator_); /* it would claim its own log, and give it back */
+    /* is_unowned() claims the log for a moment, which would fence this session's own claim. */
+    DTX_ASSERT(coordinator != coordinator_);
     return connection(placement_.log_servers(coordinator).front()).is_unowned(coordinator);
 }
 

@@ -31,8 +31,8 @@ inline constexpr uint32_t coordinator_of(uint64_t txn)
 }
 inline constexpr uint32_t kVacuum = 126; /* the coordinator in the numbers of a vacuum */
 
-/* The upper bits of the numbers of a coordinator's transactions in a view. @epoch: of its claim on
- * the first server that lives. */
+/* The upper bits of the numbers of a coordinator's transactions in a view. @epoch: of the
+ * coordinator's claim of its log on the first live server of the view. */
 uint64_t number_prefix(uint32_t coordinator, uint64_t view, uint64_t epoch);
 
 /* The lock words of a shard whose primary moved to another server: a session that finds this word

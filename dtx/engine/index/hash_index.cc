@@ -121,7 +121,7 @@ static Task<Access *> room_for_entry(Store &store, ReadWriteSet &set, Lookup loo
     Address last = lookup.last->address;
     Access *fresh = co_await store.slots.allocate(set, last.shard(), last.table());
 
-    DTX_ASSERT(lookup.last->as<Bucket>().next == 0); /* else the rest of the chain were lost */
+    DTX_ASSERT(lookup.last->as<Bucket>().next == 0); /* else the chain behind it would be lost */
     fresh->header().flags = kObjectValid;
     lookup.last->as<Bucket>().next = fresh->address.slot();
     lookup.last->written = true;

@@ -145,7 +145,8 @@ void Vacuum::mark_index(uint32_t shard, uint32_t table, Use &index, Use &rows)
 {
     const TableSpec &spec = servers_.cluster().schema().tables()[table];
 
-    /* Rows whose entries are read as those of the other kind of index would look lost. */
+    /* If the index were read as one of another kind, its rows would seem to have no entry, and the
+     * vacuum would free them. */
     DTX_ASSERT(spec.kind == TableKind::hash || spec.kind == TableKind::ordered);
     each_slot(shard, spec.index, index.used.size(), [&](uint64_t slot, const unsigned char *image) {
         const unsigned char *body = image + sizeof(ObjectHeader);

@@ -115,7 +115,7 @@ bool ObjectReader::reads_lock_first(ReadWriteSet &set, uint32_t bytes) const
  * If the lock was free, every commit that was acknowledged before had installed the row. So the row
  * is as it was at that time, or a transaction took the lock afterwards and wrote the row; since a
  * row is installed after its transaction took effect, that was before the row was read. If the lock
- * was held by the transaction that wrote this version, its redo record was safe in all its logs
+ * was held by the transaction that wrote this version, its redo record was durable in all its logs
  * when the row was read, and no other transaction can have written the row since it took the lock.
  *
  * For two rows these may be different times, so a transaction that reads two is validated. */
