@@ -85,8 +85,8 @@ int look(Options &options)
     (options.json ? print_json : print_result)(database, result);
     if (!at_rest) {
         fprintf(stderr,
-                "dtx-check: the database is not at rest: it has unfinished transactions of a "
-                "running or killed program; --recover finishes those of a killed one\n");
+                "dtx-check: the database has unfinished transactions of a running or killed "
+                "program: wait for a running one; --recover finishes those of a killed one\n");
         return cli::kUsage;
     }
     return result.broken() == 0 ? cli::kDone : cli::kFailed;

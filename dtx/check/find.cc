@@ -26,7 +26,7 @@ using Shards = std::map<std::string, std::vector<uint32_t>>;
 /* The databases on each server, by server number; empty for an absent or unreachable server. */
 struct ServerContents {
     std::vector<std::optional<Shards>> shards;
-    std::exception_ptr unreachable; /* the error of one */
+    std::exception_ptr unreachable; /* the last connection error */
 };
 
 dtx::Options options_of(const Wanted &wanted)
@@ -93,7 +93,8 @@ std::string command(const char *what, uint32_t server)
     return std::string("dtx-check ") + what + " --server " + std::to_string(server) + " URL...";
 }
 
-/* Throws Error unless server s has shard s, whose primary it is in the order of the run. */
+/* Throws Error unless @server has the shard of its own number: server N is the primary of shard N
+ * when the database is created. */
 void check_place(const std::string &url, uint32_t server, const std::vector<uint32_t> &shards)
 {
     std::string text;
@@ -101,7 +102,8 @@ void check_place(const std::string &url, uint32_t server, const std::vector<uint
     for (uint32_t shard : shards)
         text += (text.empty() ? "" : ", ") + std::to_string(shard);
     expect(std::find(shards.begin(), shards.end(), server) != shards.end(), RPM_E_INVAL,
-           url + " has shards " + text + " and not " + std::to_string(server) +
+           url + " is given as server " + std::to_string(server) +
+               ", but has no shard of that number" + (text.empty() ? "" : ", only " + text) +
                ": give the URLs in the order of the run that made the database");
 }
 
@@ -123,7 +125,7 @@ ServerContents ask_servers(const Cluster &any, const Wanted &wanted)
         }
     }
     if (std::none_of(contents.shards.begin(), contents.shards.end(),
-                     [](auto &one) { return one; })) {
+                     [](auto &shards) { return shards.has_value(); })) {
         expect(contents.unreachable != nullptr, RPM_E_INVAL,
                "no server is left besides those of --server; give the URLs of all servers");
         std::rethrow_exception(contents.unreachable);

@@ -3,8 +3,8 @@
  * walk.cc: walks chains of buckets from their home buckets, trees of nodes from their root, and
  * lists of free slots from their allocator head.
  *
- * The bytes may be damaged in any way: the walk stops at an object that it has reached before, so
- * that a cycle ends.
+ * The bytes may be damaged in any way, and a damaged reference may close a cycle: so a walk stops
+ * at an object that it has reached before.
  *
  * Tests: tests/unit/dtx/check/indexes_test.cpp
  */
@@ -55,7 +55,7 @@ class Chains
             at->second.reached++;
             found_.add_if(wrong, "shape",
                           name_of(cluster_, address) +
-                              ": in a chain, but no valid bucket or already in a chain");
+                              ": in a chain, but not a valid bucket, or reached a second time");
             if (wrong)
                 return;
             enter_all(address, at->second.body, home);
@@ -197,7 +197,10 @@ void check_returned(const Cluster &cluster, Address table, const AllocatorHead &
         bool wrong =
             at == slots.end() || at->second.valid || at->second.entered != 0 || met[address.word];
 
-        found.add_if(wrong, "slots", name_of(cluster, address) + ": returned, but in use");
+        found.add_if(wrong, "slots",
+                     name_of(cluster, address) +
+                         ": in the list of returned slots, but in use, never written, or "
+                         "reached a second time");
         if (wrong)
             return;
         met[address.word] = true;
