@@ -38,7 +38,8 @@ void ThreadRecorder::ended(const Attempt &attempt)
     history::Entry entry;
 
     if (attempt.set >= sessions_)
-        throw Error(0, "more transactions at once than coroutines can have");
+        throw Error(0, "transaction set " + std::to_string(attempt.set) + " of a thread, maximum " +
+                           std::to_string(sessions_ - 1));
     reads_.clear();
     writes_.clear();
     for (const Access *access : attempt.accesses) {

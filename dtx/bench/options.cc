@@ -229,7 +229,7 @@ void add_tatp(CLI::App &app, Options &options)
     sub->fallthrough();
     number(*sub, "--subscribers", parameters.subscribers, "Subscribers (100000)", 1, 1 << 30);
     sub->add_flag("--uniform", parameters.uniform,
-                  "Draw subscribers uniformly, against the specification");
+                  "Draw subscribers uniformly, unlike the specification");
     sub->add_option_function<std::string>(
            "--update-rule",
            [&parameters](const std::string &word) { parameters.abort_rule = word == "abort"; },
@@ -315,8 +315,8 @@ static void expect_coordinators(const Options &options)
             options.threads > options.coordinators ? "--threads" : "--coordinator", text);
 }
 
-/* Throws Error if the file cannot be written at the end of the run. It does not open the file: that
- * may be a pipe, whose reader would see the end when it is closed. */
+/* Throws Error if the file could not be written at the end of the run. Does not open the file: the
+ * path may be a named pipe, whose reader would see an end of file when this closes it. */
 static void expect_place(const std::string &path)
 {
     std::filesystem::path folder = std::filesystem::path(path).parent_path();

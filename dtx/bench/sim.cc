@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim.cc: make a trace on local servers, then let the device model carry it out. Transactions do
- * not conflict there.
+ * sim.cc: make a trace on local servers, then run it on the device model, which models no conflicts
+ * between transactions.
  */
 #include "bench/sim.h"
 
@@ -59,12 +59,12 @@ void Sim::take_url(const std::string &url)
                  value.size() < 20)
             common_.seed = std::stoull(value);
         else
-            throw Error(0, "sim: \"" + word + "\" is neither preset=P nor seed=N");
+            throw Error(0, "sim: \"" + word + "\" is neither preset=NAME nor seed=NUMBER");
     }
 }
 
-/* Adds the points to model: without hints and with the set @text; for "all", from none on with one
- * more hint at each. */
+/* Replaces the points to model by one without hints and one with the hints @text. For "all", there
+ * are points between the two, each with one more hint than the point before. */
 void Sim::add_hints(const std::string &text)
 {
     model::Point point = points_.back();
@@ -89,8 +89,9 @@ Sim::Sim(Options &options)
 {
     take_url(options.urls.front());
     if (options.coroutines > kCoroutinesMax)
-        throw Error(0, "a modelled thread has at most " + std::to_string(kCoroutinesMax) +
-                           " coroutines");
+        throw Error(0, "--coroutines " + std::to_string(options.coroutines) +
+                           ": the device model runs at most " + std::to_string(kCoroutinesMax) +
+                           " in a thread");
     if (options.phases == "fewest")
         options.phases = "one-sided"; /* the model's default: it has no "fewest" */
     (void)model::parse_phases(options.phases);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * sim.h: --url sim: what the transactions of a workload cost on a modelled platform. dtx-bench runs
- * some on local servers, traces their accesses, and the device model carries these out.
+ * some transactions on local servers and traces their accesses; the device model then carries out
+ * the traced accesses.
  *
  * Tests: tests/tools/dtx_model_test
  */
@@ -23,13 +24,14 @@ bool is_sim(const std::string &url);
 class Sim
 {
   public:
-    /* Changes @options into those of the run that is traced. Throws Error, std::runtime_error. */
+    /* Sets @options for the run that is traced: local servers, one coroutine, a trace file. Throws
+     * Error, std::runtime_error. */
     explicit Sim(Options &options);
     ~Sim();
     Sim(const Sim &) = delete;
     Sim &operator=(const Sim &) = delete;
 
-    /* After the run has written the trace: prints a line for each set of hints. */
+    /* Call it after the run has written the trace. Prints a line for each set of hints. */
     void carry_out() const;
 
   private:

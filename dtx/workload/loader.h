@@ -49,7 +49,7 @@ template <class Row, class TableOf = Table<Row>> class Loader
                 (outcome.status == Status::aborted && unknown))
                 break;
             if (outcome.status == Status::aborted)
-                throw Error(RPM_E_EXISTS, "the database has rows already");
+                throw Error(RPM_E_EXISTS, "the database has rows already; load an empty one");
             unknown = true;
         }
         rows_.clear();
