@@ -92,7 +92,8 @@ uint32_t number(const Json &json, uint32_t least, uint32_t most)
     uint64_t value = json.get<uint64_t>();
 
     if (!json.is_number_unsigned() || value < least || value > most)
-        throw std::runtime_error("a number out of its range");
+        throw std::runtime_error("found the number " + json.dump() + ", expected " +
+                                 std::to_string(least) + " to " + std::to_string(most));
     return static_cast<uint32_t>(value);
 }
 

@@ -155,15 +155,15 @@ TEST_CASE("trace: a file that is cut short or edited is refused with its line", 
     CHECK(has(wrong({ READS, end(1, 3) }), ":1: not a trace"));
     CHECK(has(wrong({ HEAD, "{" }), ":2:"));
     CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[3,8,64,"r",1,1]]})" }),
-              ":2: a number out of its range"));
+              ":2: found the number 3, expected 0 to "));
     CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,0,"r",1,1]]})" }),
-              ":2: a number out of its range"));
+              ":2: found the number 0, expected 1 to "));
     CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,64,"x",1,1]]})" }),
               ":2: an object has letters"));
     CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,64,"r",1,0]]})" }),
-              ":2: a number out of its range"));
+              ":2: found the number 0, expected 1 to "));
     CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":0,"objects":[[0,8,64,"r",3,1]]})" }),
-              ":2: a number out of its range"));
+              ":2: found the number 3, expected 0 to "));
     CHECK(has(wrong({ HEAD, R"({"committed":true,"log_bytes":99999,"objects":[]})" }),
               ":2: a redo record"));
     CHECK_THROWS(read_trace("/no/such/file"));
