@@ -83,11 +83,14 @@ static void check_run(const RunOptions &options)
     bool writes = options.op == "append" || options.op == "write" || options.op == "mixed";
 
     if (options.wait == "poll" && !writes)
-        throw CLI::ValidationError("--wait", "poll: " + options.op + " has no form that is polled");
+        throw CLI::ValidationError(
+            "--wait", "poll: only append, write and mixed can be polled, not " + options.op);
     if (options.wait == "block" && deep && (options.op == "write" || options.op == "mixed"))
-        throw CLI::ValidationError("--wait", "block: a write is waited for at depth 1 only");
+        throw CLI::ValidationError("--wait",
+                                   "block: at depth 1 only; writes at larger depths are polled");
     if (options.batch > 1 && options.op != "append")
-        throw CLI::ValidationError("--batch", "only appends share a flush");
+        throw CLI::ValidationError("--batch",
+                                   "only appends share a flush: use it with --op append");
 }
 
 static void add_run(CLI::App &app, RunOptions &options)

@@ -153,7 +153,8 @@ rpm_request request_of(const Options &options)
     if (options.bytes == 0 && request.kind != RPM_REQUEST_ATOMIC)
         throw cli::Failure("--bytes 0: a record has at least one byte");
     if (options.count != 1 && request.kind != RPM_REQUEST_BATCH)
-        throw cli::Failure("--count goes with --request batch");
+        throw cli::Failure("--count " + std::to_string(options.count) +
+                           " goes with --request batch only");
     request.bytes = options.bytes;
     request.offset = options.offset;
     request.count = options.count;

@@ -262,7 +262,7 @@ static double burst_followed(OurLog &log, Follower &follower, uint64_t n)
     log.append(n);
     ns = static_cast<double>(now_ns() - start) / static_cast<double>(n);
     if (!follower.end(log.read_tail()))
-        throw cli::Failure("the follower did not reach the tail within 2 s");
+        throw cli::Failure("the reader did not reach the writer's tail within 2 s");
     return ns;
 }
 

@@ -263,7 +263,7 @@ void Worker::pipeline()
         if (n > 0 || submitted == completed)
             last_ns = now;
         else if (now - last_ns > options_.timeout * 1e9)
-            throw cli::Failure(options_.op + ": nothing completed in time, within --timeout");
+            throw cli::Failure(options_.op + ": no operation completed within --timeout");
         for (int i = 0; i < n; i++) {
             cli::check(options_.op, done_[static_cast<size_t>(i)].status);
             count(result_.main, 1, now - start_[completed++ % start_.size()]);

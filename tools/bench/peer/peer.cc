@@ -203,7 +203,8 @@ uint64_t PeerClient::reap_in_time()
         if (idle_ == 1)
             idle_since_ = now_ns();
         else if (now_ns() - idle_since_ > kTimeoutNs)
-            throw cli::Failure("nothing completed in time: no completion within 5 s");
+            throw cli::Failure(
+                "no completion within 5 s: the server of the peer is stuck or has ended");
     }
     return 0;
 }
