@@ -204,7 +204,7 @@ TEST_CASE("settle: a fenced writer stays fenced after its successor has left", "
     CHECK(old.read().back() == "two");
 }
 
-TEST_CASE("settle: a writer that was cut off leaves a successor alone that has just claimed",
+TEST_CASE("settle: a disconnected writer does not fence a writer that has just claimed",
           "[conform]")
 {
     ON_EACH_SERVER();

@@ -25,7 +25,7 @@ void fill(unsigned char *at, size_t n, unsigned seed)
 
 } // namespace
 
-TEST_CASE("transport: a link says what it is", "[conform]")
+TEST_CASE("transport: an open link has a client id, an epoch, a depth and facts", "[conform]")
 {
     ON_EACH_SETUP();
 

@@ -155,7 +155,7 @@ TEST_CASE("complete: unknown completions not yet polled are outcomes only; good 
     CHECK(done[0].status == 0);
 }
 
-TEST_CASE("complete: a server that does not answer is a deadline, not a hang", "[unit]")
+TEST_CASE("complete: if the server does not answer, a call ends at its deadline", "[unit]")
 {
     EACH_KIND(kind);
     if (kind.setup.synchronous)

@@ -158,7 +158,7 @@ TEST_CASE("steps: refused with nothing done, and a list that ends early", "[unit
     CHECK(bench.pool(4096, 64) == std::vector<unsigned char>(64));
 }
 
-TEST_CASE("steps: with the power gone at any event nothing answered is missing", "[unit]")
+TEST_CASE("steps: a power cut at any event loses no list that was answered", "[unit]")
 {
     for (const char *preset : PRESETS)
         for (uint64_t at = 1; at < 200; at++) {
