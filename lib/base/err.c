@@ -4,7 +4,8 @@
  *
  * Invariants
  *   the text belongs to one thread and is set only by the function that decides an error
- *   the code is the contract; no code of ours reads the text
+ *   the code is the contract; the text decides nothing, except that rpmi_log_explain() looks in it
+ *     for advice, so as not to add the advice twice
  *   a public function that can fail drops the text of the call before it: if it then fails without
  *     setting a text, rpm_last_error() is empty and does not describe an older failure
  *
