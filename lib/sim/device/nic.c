@@ -29,7 +29,7 @@ static bool serves(const struct rpmi_sim_client *client, uint32_t qp, uint32_t g
     return client->machine->serving && responder->alive && responder->gen == gen;
 }
 
-static uint64_t linger(struct rpmi_world *world, uint32_t one_in)
+static uint64_t draw_delay(struct rpmi_world *world, uint32_t one_in)
 {
     const struct rpmi_delays *ns = &world->preset.ns;
 
@@ -128,7 +128,7 @@ void rpmi_nic_arrive(struct rpmi_packet *packet)
     else
         rpmi_send_ack(client, responder->gen, packet->qp, responder->expected, false);
     rpmi_packets_put(&responder->received, packet);
-    arm_issue(client, packet->qp, linger(client->world, LATE_ONE_IN));
+    arm_issue(client, packet->qp, draw_delay(client->world, LATE_ONE_IN));
 }
 
 /* Hand the next part of a WRITE to PCIe. */
@@ -180,7 +180,7 @@ static uint64_t issue_write(struct rpmi_sim_client *client, uint32_t qp, struct 
             refuse(client, qp, packet->op, err);
             return 0;
         }
-        return linger(client->world, STUCK_ONE_IN);
+        return draw_delay(client->world, STUCK_ONE_IN);
     }
     if (packet->kind == RPMI_SIM_WRITE_IMM && packet->last) {
         issue_notice(client, qp);
@@ -188,7 +188,7 @@ static uint64_t issue_write(struct rpmi_sim_client *client, uint32_t qp, struct 
         responder->cut = 0;
         rpmi_packet_drop(rpmi_packets_take(&responder->received));
     }
-    return linger(client->world, LATE_ONE_IN);
+    return draw_delay(client->world, LATE_ONE_IN);
 }
 
 /* Set a READ, FLUSH or atomic aside, so that later packets are not held up. */
@@ -209,7 +209,7 @@ static void set_aside(struct rpmi_sim_client *client, uint32_t qp)
     };
     rpmi_packet_drop(packet);
     if (responder->reads++ == 0)
-        arm_read(client, qp, linger(client->world, LATE_ONE_IN / 2));
+        arm_read(client, qp, draw_delay(client->world, LATE_ONE_IN / 2));
 }
 
 bool rpmi_nic_issue(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
@@ -238,7 +238,7 @@ bool rpmi_nic_issue(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
     case RPMI_SIM_CALL:
     case RPMI_SIM_STEPS:
         issue_notice(client, qp);
-        pause = linger(client->world, LATE_ONE_IN);
+        pause = draw_delay(client->world, LATE_ONE_IN);
         break;
     default:
         if (responder->reads == RPMI_SIM_READS) {
@@ -246,7 +246,7 @@ bool rpmi_nic_issue(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
             return false;
         }
         set_aside(client, qp);
-        pause = linger(client->world, LATE_ONE_IN);
+        pause = draw_delay(client->world, LATE_ONE_IN);
     }
     arm_issue(client, qp, pause);
     return true;

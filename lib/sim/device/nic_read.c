@@ -16,7 +16,7 @@
 
 #define CHUNK_LINES 8u /* lines that a READ reads in one event, at most */
 
-static struct rpmi_read *oldest(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
+static struct rpmi_read *oldest_read(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
 {
     struct rpmi_responder *responder = &client->responder[qp];
 
@@ -26,7 +26,7 @@ static struct rpmi_read *oldest(struct rpmi_sim_client *client, uint32_t qp, uin
     return &responder->read[responder->read_first];
 }
 
-static void again(struct rpmi_sim_client *client, uint32_t qp, uint64_t in_ns)
+static void schedule(struct rpmi_sim_client *client, uint32_t qp, uint64_t in_ns)
 {
     rpmi_world_push(client->world, RPMI_EV_READ, client->index, client->responder[qp].gen, in_ns,
                     qp);
@@ -47,7 +47,7 @@ static void finish(struct rpmi_sim_client *client, uint32_t qp, int status)
     responder->read_first = (responder->read_first + 1) % RPMI_SIM_READS;
     responder->reads--;
     if (responder->reads > 0)
-        again(client, qp, rpmi_rng_below(&client->world->rng, client->world->preset.ns.nic));
+        schedule(client, qp, rpmi_rng_below(&client->world->rng, client->world->preset.ns.nic));
 }
 
 static void start(struct rpmi_sim_client *client, uint32_t qp, struct rpmi_read *read)
@@ -59,7 +59,7 @@ static void start(struct rpmi_sim_client *client, uint32_t qp, struct rpmi_read 
         return;
     }
     if (rpmi_pcie_full(client->machine)) {
-        again(client, qp, client->world->preset.ns.nic);
+        schedule(client, qp, client->world->preset.ns.nic);
         return;
     }
     tlp.gen = client->responder[qp].gen;
@@ -70,7 +70,7 @@ static void start(struct rpmi_sim_client *client, uint32_t qp, struct rpmi_read 
 
 void rpmi_nic_pushed(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
 {
-    struct rpmi_read *read = oldest(client, qp, gen);
+    struct rpmi_read *read = oldest_read(client, qp, gen);
     struct rpmi_sim_access wanted;
     struct rpmi_sim_address address;
     int err;
@@ -92,7 +92,7 @@ void rpmi_nic_pushed(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
     read->place = (uint8_t)address.place;
     read->state = RPMI_READ_GOING;
     read->stamp = client->machine->media.cache.stamp;
-    again(client, qp, client->world->preset.ns.read);
+    schedule(client, qp, client->world->preset.ns.read);
 }
 
 static unsigned char *result_of(struct rpmi_sim_client *client, uint32_t qp, uint64_t op)
@@ -119,7 +119,7 @@ static void read_some(struct rpmi_sim_client *client, uint32_t qp, struct rpmi_r
     if (read->done == read->len)
         finish(client, qp, 0);
     else
-        again(client, qp, lines * world->preset.ns.line);
+        schedule(client, qp, lines * world->preset.ns.line);
 }
 
 static void flush_some(struct rpmi_sim_client *client, uint32_t qp, struct rpmi_read *read)
@@ -139,7 +139,7 @@ static void flush_some(struct rpmi_sim_client *client, uint32_t qp, struct rpmi_
     }
     rpmi_cache_write_back(cache, line, read->stamp);
     read->done = (uint64_t)(line + 1) * RPMI_LINE_BYTES - read->offset;
-    again(client, qp, world->preset.ns.line);
+    schedule(client, qp, world->preset.ns.line);
 }
 
 static void atomic(struct rpmi_sim_client *client, uint32_t qp, const struct rpmi_read *read)
@@ -163,7 +163,7 @@ static void atomic(struct rpmi_sim_client *client, uint32_t qp, const struct rpm
 
 bool rpmi_nic_read(struct rpmi_sim_client *client, uint32_t qp, uint32_t gen)
 {
-    struct rpmi_read *read = oldest(client, qp, gen);
+    struct rpmi_read *read = oldest_read(client, qp, gen);
 
     if (read == NULL || read->state == RPMI_READ_PUSHING)
         return false;

@@ -44,7 +44,7 @@ static int locate(const struct sim_walk *walk, const struct rpmi_step *step,
     return rpmi_machine_access(walk->packet->client, &wanted, address);
 }
 
-static int may(void *context, const struct rpmi_step *step)
+static int check_access(void *context, const struct rpmi_step *step)
 {
     struct rpmi_sim_address address;
 
@@ -59,8 +59,8 @@ static bool is_streamed(const struct sim_walk *walk, const struct rpmi_step *ste
            (step->flags & RPMI_STEP_CACHED) == 0;
 }
 
-static uint64_t add(struct rpmi_machine *machine, const struct rpmi_sim_address *address,
-                    uint64_t operand)
+static uint64_t fetch_and_add(struct rpmi_machine *machine, const struct rpmi_sim_address *address,
+                              uint64_t operand)
 {
     unsigned char bytes[sizeof(uint64_t)];
     uint64_t found;
@@ -84,7 +84,7 @@ static void write(const struct sim_walk *walk, const struct rpmi_step *step,
         rpmi_sim_cpu_store(walk->machine, address->place, address->offset, step->data, step->len);
 }
 
-static int act(void *context, const struct rpmi_step *step, void *result)
+static int carry_out_step(void *context, const struct rpmi_step *step, void *result)
 {
     const struct sim_walk *walk = context;
     struct rpmi_machine *machine = walk->machine;
@@ -105,7 +105,7 @@ static int act(void *context, const struct rpmi_step *step, void *result)
         rpmi_store64(result, rpmi_sim_cpu_cas(machine, address.place, address.offset, step->expect,
                                               step->operand));
     else
-        rpmi_store64(result, add(machine, &address, step->operand));
+        rpmi_store64(result, fetch_and_add(machine, &address, step->operand));
     return machine->running ? 0 : RPM_E_IO;
 }
 
@@ -135,7 +135,7 @@ static int drain(const struct sim_walk *walk, const void *list, uint32_t bytes, 
 int rpmi_sim_cpu_steps(struct rpmi_machine *machine, const struct rpmi_packet *packet)
 {
     struct sim_walk walk = { .machine = machine, .packet = packet };
-    struct rpmi_stepper stepper = { &walk, machine->cpu.steps, may, act };
+    struct rpmi_stepper stepper = { &walk, machine->cpu.steps, check_access, carry_out_step };
     const unsigned char *list = packet->client->list;
     unsigned char *answer = machine->cpu.answer;
     uint32_t done = 0;
