@@ -96,8 +96,8 @@ static int make_plans(struct rpm_log *log, uint32_t level)
     return rpmi_plan_make_persist(&log->conn->link->facts, &request, &log->persist_plan);
 }
 
-static struct rpm_log *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
-                             const struct rpm_log_opts *opts)
+static struct rpm_log *init_in_arena(struct rpmi_arena *arena, struct rpm_conn *conn,
+                                     const struct rpm_log_opts *opts)
 {
     struct rpm_log *log = rpmi_arena_take(arena, sizeof(*log));
 
@@ -191,7 +191,7 @@ static int make(struct rpm_conn *conn, const char *name, const struct rpm_log_op
         err = rpmi_arena_open(&arena, opts->mem, arena_bytes(opts));
     if (err != 0)
         return err;
-    fresh = carve(&arena, conn, opts);
+    fresh = init_in_arena(&arena, conn, opts);
     memcpy(fresh->name, name, strlen(name) + 1);
     err = rpmi_conn_join(conn, &fresh->owner);
     if (err != 0) {

@@ -98,8 +98,8 @@ static size_t arena_bytes(const struct rpm_region_opts *opts)
            rpmi_arena_cost(RPMI_BATCH_OPS_MAX * sizeof(struct rpmi_op));
 }
 
-static struct rpm_region *carve(struct rpmi_arena *arena, struct rpm_conn *conn,
-                                const struct rpm_region_opts *opts)
+static struct rpm_region *init_in_arena(struct rpmi_arena *arena, struct rpm_conn *conn,
+                                        const struct rpm_region_opts *opts)
 {
     struct rpm_region *region = rpmi_arena_take(arena, sizeof(*region));
 
@@ -156,7 +156,7 @@ int rpm_region_open(struct rpm_conn *conn, const char *name, const struct rpm_re
         err = rpmi_arena_open(&arena, NULL, arena_bytes(&ours));
     if (err != 0)
         return err;
-    fresh = carve(&arena, conn, &ours);
+    fresh = init_in_arena(&arena, conn, &ours);
     err = rpmi_conn_join(conn, &fresh->owner);
     if (err != 0)
         goto no_slot;

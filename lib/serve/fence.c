@@ -72,7 +72,7 @@ static bool slot_is_quiet(const struct wait *wait, uint32_t slot)
     return true;
 }
 
-static void nap(struct wait *wait, uint64_t ns)
+static void sleep_unlocked(struct wait *wait, uint64_t ns)
 {
     rpmi_serve_unlock(wait->server);
     rpmi_clock_sleep_ns(ns);
@@ -100,7 +100,7 @@ static int wait_for_slot(struct wait *wait, uint32_t slot)
                              "the writer that was fenced is alive and did not stop within %" PRIu64
                              " ms; try again, or stop it",
                              wait->server->fence_ns / 1000000);
-        nap(wait, ns);
+        sleep_unlocked(wait, ns);
         ns = ns * 2 < NAP_LAST_NS ? ns * 2 : NAP_LAST_NS;
     }
     return 0;

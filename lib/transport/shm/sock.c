@@ -31,7 +31,8 @@ static int wait_for(int sock, short events, uint64_t deadline_ns)
                                      "connect with a longer timeout_us");
 }
 
-static int gone(int err)
+/* The peer closed the connection, or a socket call failed with @err. */
+static int fail_lost(int err)
 {
     return err == 0 ? rpmi_fail(RPM_E_LOST, "the server closed the connection")
                     : rpmi_fail(RPM_E_LOST, "the server closed the connection (%s)", strerror(err));
@@ -64,7 +65,7 @@ int rpmi_sock_send(int sock, const void *bytes, size_t len, const int *fds, int 
         if (errno == EINTR)
             continue;
         if (errno != EAGAIN)
-            return gone(errno);
+            return fail_lost(errno);
         err = wait_for(sock, POLLOUT, deadline_ns);
         if (err != 0)
             return err;
@@ -118,7 +119,7 @@ int rpmi_sock_recv(int sock, void *bytes, size_t room, int *fds, int *n, uint64_
             }
             while (taken > 0)
                 (void)close(fds[--taken]);
-            return got == 0 ? gone(0)
+            return got == 0 ? fail_lost(0)
                             : rpmi_fail(RPM_E_PROTO,
                                         "a message of more than %zu bytes, or with more "
                                         "descriptors than expected",
@@ -127,7 +128,7 @@ int rpmi_sock_recv(int sock, void *bytes, size_t room, int *fds, int *n, uint64_
         if (errno == EINTR)
             continue;
         if (errno != EAGAIN)
-            return gone(errno);
+            return fail_lost(errno);
         err = wait_for(sock, POLLIN, deadline_ns);
         if (err != 0)
             return err;

@@ -17,7 +17,8 @@
 #include <poll.h>
 #include <string.h>
 
-static int gone(int err)
+/* The peer closed the connection, or a socket call failed with @err. */
+static int fail_lost(int err)
 {
     return err == 0 ? rpmi_fail(RPM_E_LOST, "the other side closed the connection")
                     : rpmi_fail(RPM_E_LOST, "the connection is lost: %s", strerror(err));
@@ -38,7 +39,7 @@ int64_t rpmi_pipe_send(struct rpmi_pipe *pipe, const struct iovec *iov, int n)
         if (errno == EAGAIN)
             return 0;
         if (errno != EINTR)
-            return gone(errno);
+            return fail_lost(errno);
     }
 }
 
@@ -53,11 +54,11 @@ int64_t rpmi_pipe_recv(struct rpmi_pipe *pipe, void *bytes, size_t room)
         if (got > 0)
             return got;
         if (got == 0)
-            return gone(0);
+            return fail_lost(0);
         if (errno == EAGAIN)
             return 0;
         if (errno != EINTR)
-            return gone(errno);
+            return fail_lost(errno);
     }
 }
 

@@ -36,7 +36,7 @@ static int status_of(enum ibv_wc_status status)
     return status == IBV_WC_REM_OP_ERR ? RPM_E_IO : RPM_E_LOST;
 }
 
-static const char *why(enum ibv_wc_status status)
+static const char *reason_of(enum ibv_wc_status status)
 {
     switch (status) {
     case IBV_WC_RETRY_EXC_ERR:
@@ -69,7 +69,7 @@ static void request_failed(struct rpmi_verbs *verbs, const struct ibv_wc *wc)
 
     if (verbs->broken)
         return;
-    (void)rpmi_fail(status, "%s", why(wc->status));
+    (void)rpmi_fail(status, "%s", reason_of(wc->status));
     rpmi_verbs_break(verbs, wc->wr_id, status);
 }
 
@@ -186,7 +186,7 @@ static void take_receive(struct rpmi_verbs *verbs, const struct ibv_wc *wc)
     } else if (verbs->posted != verbs->finished) {
         return; /* the completion of a request will have the reason */
     } else if (!verbs->broken) {
-        (void)rpmi_fail(RPM_E_LOST, "%s", why(wc->status));
+        (void)rpmi_fail(RPM_E_LOST, "%s", reason_of(wc->status));
     }
     rpmi_verbs_break(verbs, verbs->finished, RPM_E_LOST);
 }

@@ -94,8 +94,8 @@ static bool goes_inline(const struct wr_chain *chain, uint64_t bytes)
     return !chain->plain && bytes <= verbs->qp.inline_bytes && bytes <= verbs->opts.inline_bytes;
 }
 
-static void aim(const struct rpmi_verbs *verbs, const struct rpmi_op *op, uint64_t from,
-                struct rpmi_wr *wr)
+static void set_remote(const struct rpmi_verbs *verbs, const struct rpmi_op *op, uint64_t from,
+                       struct rpmi_wr *wr)
 {
     wr->wr.wr.rdma.remote_addr = verbs->key[op->key].address + op->offset + from;
     wr->wr.wr.rdma.rkey = op->kind == RPMI_OP_READ || op->kind == RPMI_OP_FLUSH
@@ -111,7 +111,7 @@ static struct rpmi_wr *put_piece(struct wr_chain *chain, const struct rpmi_op *o
     bool staged = at >= verbs->stage.base && at < verbs->stage.base + verbs->stage.bytes;
     struct rpmi_wr *wr = next_wr(chain, IBV_WR_RDMA_WRITE);
 
-    aim(verbs, op, from, wr);
+    set_remote(verbs, op, from, wr);
     add_sge(wr, bytes, len, staged ? verbs->stage_mr->lkey : verbs->own_mr->lkey);
     return wr;
 }
@@ -168,7 +168,7 @@ static struct rpmi_wr *put_write(struct wr_chain *chain, const struct rpmi_op *o
         memcpy(slot, op->head, op->head_bytes);
         head = slot;
     }
-    aim(verbs, op, 0, wr);
+    set_remote(verbs, op, 0, wr);
     add_sge(wr, head, op->head_bytes, verbs->own_mr->lkey);
     add_sge(wr, op->body, op->body_bytes, verbs->stage_mr->lkey);
     add_sge(wr, verbs->own, first, verbs->own_mr->lkey);
@@ -177,7 +177,7 @@ static struct rpmi_wr *put_write(struct wr_chain *chain, const struct rpmi_op *o
         first = op->len - at < RPMI_ZEROS_BYTES ? op->len - at : RPMI_ZEROS_BYTES;
         maybe_signal(verbs, wr, false);
         wr = next_wr(chain, at + first == op->len ? opcode : IBV_WR_RDMA_WRITE);
-        aim(verbs, op, at, wr);
+        set_remote(verbs, op, at, wr);
         add_sge(wr, verbs->own, first, verbs->own_mr->lkey);
     }
     if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
@@ -193,7 +193,7 @@ static struct rpmi_wr *put_read(struct wr_chain *chain, const struct rpmi_op *op
 {
     struct rpmi_wr *wr = next_wr(chain, IBV_WR_RDMA_READ);
 
-    aim(chain->verbs, op, 0, wr);
+    set_remote(chain->verbs, op, 0, wr);
     add_sge(wr, op->into, op->len, chain->verbs->stage_mr->lkey);
     return wr;
 }
@@ -202,7 +202,7 @@ static struct rpmi_wr *put_flush(struct wr_chain *chain, const struct rpmi_op *o
 {
     struct rpmi_wr *wr = next_wr(chain, IBV_WR_RDMA_READ);
 
-    aim(chain->verbs, op, 0, wr);
+    set_remote(chain->verbs, op, 0, wr);
     wr->flush_bytes = op->len;
     return wr;
 }
@@ -219,7 +219,7 @@ static struct rpmi_wr *put_word(struct wr_chain *chain, const struct rpmi_op *op
         memcpy(slot, op->head, op->head_bytes);
     if (op->body_bytes != 0)
         memcpy(slot + op->head_bytes, op->body, op->body_bytes);
-    aim(verbs, op, 0, wr);
+    set_remote(verbs, op, 0, wr);
     RPM_ASSERT(rpmi_is_aligned(op->offset, sizeof(uint64_t)));
     add_sge(wr, slot, sizeof(uint64_t), verbs->own_mr->lkey);
     wr->word = true;
