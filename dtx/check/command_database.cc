@@ -65,7 +65,7 @@ void recover(Found &database, DatabaseResult &result, bool vacuum)
     database.dead = database.cluster->dead();
 }
 
-int look(Options &options)
+int recover_and_check(Options &options)
 {
     options.wanted.settled = !options.recover;
 
@@ -94,7 +94,7 @@ int look(Options &options)
 
 int run(Options &options)
 {
-    return guarded(options.wanted, [&options] { return look(options); });
+    return guarded(options.wanted, [&options] { return recover_and_check(options); });
 }
 
 std::shared_ptr<Options> add_options(CLI::App &app)

@@ -125,7 +125,7 @@ static Row run_comparison(const CompareOptions &options, const Comparison &compa
 }
 
 /* "", or the reason why this link or memory cannot run one side. */
-static std::string impossible(const Comparison &comparison)
+static std::string why_refused(const Comparison &comparison)
 {
     try {
         (void)comparison.ours();
@@ -148,7 +148,7 @@ static void leave_out(std::vector<Comparison> &comparisons)
         std::string name = comparison.what + " against " + comparison.against;
 
         if (reasons.count(name) == 0) {
-            reasons[name] = impossible(comparison);
+            reasons[name] = why_refused(comparison);
             if (!reasons[name].empty())
                 printf("left out: %s: %s\n", name.c_str(), reasons[name].c_str());
         }
