@@ -153,7 +153,7 @@ Task<Access *> ObjectReader::fetch_remote(ReadWriteSet &set, Address address)
         if (tries == kTornTries) {
             if (word == 0)
                 co_await expect_being_written(*access, 0);
-            set.blocking_lock = word;
+            set.blocking_lock = { address, word };
             throw Conflict{};
         }
         co_await servers_.scheduler().step();
@@ -198,7 +198,7 @@ Task<Access *> ObjectReader::fetch_locked(ReadWriteSet &set, Address address)
     batch.read(address, access->image, bytes);
     co_await batch.run();
     if (access->word != 0) {
-        set.blocking_lock = access->word;
+        set.blocking_lock = { address, access->word };
         throw Conflict{};
     }
     access->locked = access->taken = access->written = access->seen = true;

@@ -36,7 +36,7 @@ void ReadWriteSet::clear()
     maybe_logged = false;
     logged = false;
     queued = false;
-    blocking_lock = 0;
+    blocking_lock = {};
 }
 
 void ReadWriteSet::grow_table()

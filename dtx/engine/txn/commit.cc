@@ -51,7 +51,7 @@ Commit::Commit(Store &store, ReadWriteSet &set, const std::vector<uint32_t> &log
 bool Commit::is_free(const Access *access)
 {
     if (access->word != 0)
-        set_.blocking_lock = access->word;
+        set_.blocking_lock = { access->address, access->word };
     return access->word == 0;
 }
 

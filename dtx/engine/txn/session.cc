@@ -8,6 +8,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/recovery/recover.h"
+#include "engine/store/operation_batch.h"
 #include "engine/txn/commit.h"
 #include "engine/txn/session_state.h"
 #include <dtx/error.h>
@@ -273,7 +274,7 @@ Task<bool> Session::conclude(ReadWriteSet &set, BodyResult result, std::exceptio
     DTX_ASSERT(rejoins || !has_locks(set)); /* no later attempt would free them */
     DTX_ASSERT(ending != Ending::commit || set.logged || set.space.writes.empty());
 
-    uint64_t blocking_lock = set.blocking_lock;
+    BlockingLock blocking_lock = set.blocking_lock;
     uint64_t joined = set.joined;
     bool again = end(set, ending, holds);
 
@@ -284,7 +285,7 @@ Task<bool> Session::conclude(ReadWriteSet &set, BodyResult result, std::exceptio
     if (ending == Ending::abort && thrown)
         std::rethrow_exception(thrown);
     if (again)
-        co_await back_off(progress, blocking_lock);
+        co_await back_off(progress, blocking_lock, joined);
     co_return again;
 }
 
@@ -337,29 +338,55 @@ bool Session::is_under_way(uint64_t txn) const
                        [txn](const auto &own) { return own->busy && own->txn == txn; });
 }
 
-/* Called after a conflict with a lock that attempt @word holds. If the owner's connection is
- * closed, or it has held the lock for longer than the lease, this session takes over from its
- * coordinator. If the attempt is one of this session and not under way any more, this session joins
- * again, which frees the lock. Returns whether the conflict counts for conflicts_max: false if the
- * same attempt still holds the lock within its lease. */
-bool Session::handle_lock_owner(uint64_t word)
+/* Does the attempt hold the lock now? The word that caused the conflict was read earlier, on a busy
+ * machine much earlier, and the owner may have freed the lock since. False also if a message that
+ * this session has sent may still free the lock, and if the server does not answer: then the next
+ * attempt finds that out. */
+Task<bool> Session::is_held(BlockingLock lock)
 {
-    uint32_t coordinator = coordinator_of(word);
+    Store &store = state_->store;
+    OperationBatch batch(store.servers, store.servers.phases().execute);
+    uint64_t word = 0;
 
-    if (word == kMoved)
-        rejoin(state_->store.servers.joined(), true);
-    if (word == 0 || word == kMoved || (coordinator == state_->coordinator && is_under_way(word)))
-        return true;
+    DTX_ASSERT(lock.attempt != 0 && !is_under_way(lock.attempt)); /* which frees it by itself */
+    try {
+        batch.lock_word(lock.object, &word);
+        co_await batch.run();
+    } catch (const Error &) {
+        co_return false;
+    }
+    co_return word == lock.attempt &&
+        (coordinator_of(word) != state_->coordinator ||
+         store.servers.primary(lock.object.shard()).is_in_order() || store.unlocks.empty());
+}
 
-    Lease::Verdict verdict = state_->lease.met(word, now_ns());
-    bool asks = verdict == Lease::Verdict::ask;
+/* Called after a conflict with a lock that another attempt held, by an attempt that began at
+ * @joined. If the owner's connection is closed, or it has held the lock for longer than the lease,
+ * this session takes over from its coordinator. If the attempt is one of this session and not under
+ * way any more, this session joins again, which frees the lock. Returns whether the conflict counts
+ * for conflicts_max: false if the same attempt still holds the lock within its lease. */
+Task<bool> Session::handle_lock_owner(BlockingLock lock, uint64_t joined)
+{
+    Servers &servers = state_->store.servers;
+    uint32_t coordinator = coordinator_of(lock.attempt);
+    bool own = coordinator == state_->coordinator;
 
-    if (coordinator == state_->coordinator && (asks || verdict == Lease::Verdict::over))
-        rejoin(state_->store.servers.joined(), true);
-    else if (verdict == Lease::Verdict::over ||
-             (asks && state_->store.servers.is_disconnected(coordinator)))
-        take_over(coordinator);
-    return verdict == Lease::Verdict::fresh || verdict == Lease::Verdict::over;
+    if (lock.attempt == kMoved)
+        rejoin(joined, true);
+    if (lock.attempt == 0 || lock.attempt == kMoved || (own && is_under_way(lock.attempt)))
+        co_return true;
+
+    Lease::Verdict verdict = state_->lease.met(lock.attempt, now_ns());
+    bool over = verdict == Lease::Verdict::over;
+
+    joined = servers.joined();
+    if ((over || verdict == Lease::Verdict::ask) && co_await is_held(lock)) {
+        if (own)
+            rejoin(joined, true);
+        else if (over || servers.is_disconnected(coordinator))
+            take_over(coordinator);
+    }
+    co_return verdict == Lease::Verdict::fresh || over;
 }
 
 void Session::take_over(uint32_t coordinator)
@@ -377,7 +404,7 @@ void Session::take_over(uint32_t coordinator)
     }
 }
 
-Task<void> Session::back_off(Progress &progress, uint64_t blocking_lock)
+Task<void> Session::back_off(Progress &progress, BlockingLock blocking_lock, uint64_t joined)
 {
     uint64_t now = now_ns();
     uint32_t most = state_->cluster.options().conflicts_max;
@@ -386,7 +413,7 @@ Task<void> Session::back_off(Progress &progress, uint64_t blocking_lock)
     DTX_ASSERT(progress.outcome.status == Status::aborted); /* the body runs again */
     if (state_->store.installs.failed())
         rejoin(state_->store.servers.joined(), false);
-    progress.counted += handle_lock_owner(blocking_lock) ? 1 : 0;
+    progress.counted += co_await handle_lock_owner(blocking_lock, joined) ? 1 : 0;
     if (most != 0 && progress.counted > most)
         throw Error(RPM_E_BUSY, "aborted after " + std::to_string(conflicts) +
                                     " conflicts (conflicts_max " + std::to_string(most) +

@@ -67,6 +67,12 @@ struct CommitSpace {
     std::vector<rpm_patch> patches;
 };
 
+/* A lock that caused a conflict. */
+struct BlockingLock {
+    Address object;
+    uint64_t attempt = 0; /* number of the attempt that held it; 0: there was no such lock */
+};
+
 class ReadWriteSet
 {
   public:
@@ -106,14 +112,14 @@ class ReadWriteSet
 
     uint64_t txn = 0;
     uint64_t begin_ns = 0;
-    bool begun = false;         /* the transaction has sent requests that lock: it may hold locks */
-    bool maybe_logged = false;  /* a log may hold the redo record; without logs: a row of it may be
-                                   installed */
-    bool logged = false;        /* all logs hold it; without logs: all rows are installed. It is
-                                   committed, whatever fails now */
-    bool queued = false;        /* committed, its rows not installed yet: see InstallQueue */
-    uint64_t blocking_lock = 0; /* number of the attempt whose lock caused the conflict; 0: none */
-    uint64_t joined = 0;        /* Servers::joined() when the attempt began */
+    bool begun = false;        /* the transaction has sent requests that lock: it may hold locks */
+    bool maybe_logged = false; /* a log may hold the redo record; without logs: a row of it may be
+                                  installed */
+    bool logged = false;       /* all logs hold it; without logs: all rows are installed. It is
+                                  committed, whatever fails now */
+    bool queued = false;       /* committed, its rows not installed yet: see InstallQueue */
+    BlockingLock blocking_lock;
+    uint64_t joined = 0; /* Servers::joined() when the attempt began */
     std::vector<unsigned char> record;
     CommitSpace space;
     uint32_t number = 0; /* of this set in its session */

@@ -241,9 +241,10 @@ class Session
     void rejoin(uint64_t joined, bool needed);
     void join_once();
     bool is_under_way(uint64_t txn) const;
-    bool handle_lock_owner(uint64_t word);
+    Task<bool> is_held(BlockingLock lock);
+    Task<bool> handle_lock_owner(BlockingLock lock, uint64_t joined);
     void take_over(uint32_t coordinator);
-    Task<void> back_off(Progress &progress, uint64_t blocking_lock);
+    Task<void> back_off(Progress &progress, BlockingLock blocking_lock, uint64_t joined);
     bool may_enter() const;
     void renew_numbers();
     Task<std::vector<uint64_t>> hand_out(Address head, uint64_t many);
