@@ -146,6 +146,38 @@ void Session::join_once()
         start_numbers();
 }
 
+/* May a commit that is not complete in the logs, or that has no logs, have written some of its rows
+ * or records? */
+bool Session::is_installing() const
+{
+    return std::any_of(state_->sets.begin(), state_->sets.end(), [this](const auto &own) {
+        return own->busy && own->maybe_logged && !own->logged &&
+               own->joined == state_->store.servers.joined();
+    });
+}
+
+/* As rejoin(), after the commits of other coroutines that are installing have ended, while no
+ * attempt begins. Joining again in the middle of such a commit makes its outcome unknown; and
+ * without logs, some of its rows would be new and others old. */
+Task<void> Session::rejoin_after_commits(uint64_t joined, bool needed)
+{
+    struct Joining {
+        explicit Joining(uint32_t &all) : count(all)
+        {
+            count++;
+        }
+        ~Joining()
+        {
+            count--;
+        }
+        uint32_t &count;
+    } joining(state_->joining);
+
+    while (state_->store.servers.joined() == joined && is_installing())
+        co_await turn();
+    rejoin(joined, needed);
+}
+
 /* Each attempt gets a number of its own. When a sixteenth of the numbers of a claim is left, the
  * session admits transactions one at a time, and the first that runs alone claims the logs again,
  * for new numbers. */
@@ -187,6 +219,23 @@ void Session::leave()
     }
 }
 
+/* If the numbers are used up, or installing the rows of a commit failed, the session joins again
+ * first, which fences the other transactions under way. */
+bool Session::may_begin() const
+{
+    return state_->joining == 0 && state_->sequence < state_->numbers &&
+           !state_->store.installs.failed();
+}
+
+Task<void> Session::prepare_to_begin()
+{
+    DTX_ASSERT(!may_begin());
+    while (state_->joining > 0)
+        co_await turn();
+    if (!may_begin())
+        co_await rejoin_after_commits(state_->store.servers.joined(), true);
+}
+
 ReadWriteSet &Session::begin()
 {
     ReadWriteSet *own = nullptr;
@@ -201,12 +250,8 @@ ReadWriteSet &Session::begin()
         own = state_->sets.back().get();
         own->number = static_cast<uint32_t>(state_->sets.size()) - 1;
     }
-    /* If the numbers are used up, or installing the rows of a commit failed, join again, which
-     * fences the other transactions under way. */
-    if (state_->sequence >= state_->numbers || state_->store.installs.failed())
-        rejoin(state_->store.servers.joined(), true);
     DTX_ASSERT(own->size() == 0 && !own->begun && !own->maybe_logged && !own->queued);
-    DTX_ASSERT(state_->sequence < kNumbersMost);
+    DTX_ASSERT(state_->sequence < state_->numbers);
     own->busy = true;
     own->txn = state_->prefix | ++state_->sequence;
     own->joined = state_->store.servers.joined();
@@ -280,8 +325,10 @@ Task<bool> Session::conclude(ReadWriteSet &set, BodyResult result, std::exceptio
 
     progress.outcome.status = status_of(ending);
     progress.outcome.conflicts += again ? 1 : 0;
-    if (rejoins)
+    if (rejoins && state_->cluster.options().durable)
         rejoin(joined, again);
+    else if (rejoins)
+        co_await rejoin_after_commits(joined, again);
     if (ending == Ending::abort && thrown)
         std::rethrow_exception(thrown);
     if (again)
@@ -382,7 +429,7 @@ Task<bool> Session::handle_lock_owner(BlockingLock lock, uint64_t joined)
     joined = servers.joined();
     if ((over || verdict == Lease::Verdict::ask) && co_await is_held(lock)) {
         if (own)
-            rejoin(joined, true);
+            co_await rejoin_after_commits(joined, true);
         else if (over || servers.is_disconnected(coordinator))
             take_over(coordinator);
     }
@@ -412,7 +459,7 @@ Task<void> Session::back_off(Progress &progress, BlockingLock blocking_lock, uin
 
     DTX_ASSERT(progress.outcome.status == Status::aborted); /* the body runs again */
     if (state_->store.installs.failed())
-        rejoin(state_->store.servers.joined(), false);
+        co_await rejoin_after_commits(state_->store.servers.joined(), false);
     progress.counted += co_await handle_lock_owner(blocking_lock, joined) ? 1 : 0;
     if (most != 0 && progress.counted > most)
         throw Error(RPM_E_BUSY, "aborted after " + std::to_string(conflicts) +

@@ -48,6 +48,7 @@ struct Session::State {
     std::vector<uint32_t> log_servers;
     std::optional<RetryDeadline> deadline; /* set while the session tries to join */
     bool leaving = false;
+    uint32_t joining = 0; /* coroutines that wait to join again; no attempt begins meanwhile */
     std::vector<std::unique_ptr<ReadWriteSet>> sets; /* one for each transaction under way */
     uint64_t prefix = 0;
     uint64_t sequence = 0;

@@ -194,6 +194,8 @@ class Session
             renew_numbers();
         }
         for (bool again = true; again;) {
+            while (!may_begin())
+                co_await prepare_to_begin();
             ReadWriteSet &set = begin();
             Txn txn(*this, set, set.txn);
             BodyResult result = BodyResult::give_up;
@@ -224,6 +226,8 @@ class Session
     void queue(std::coroutine_handle<> handle); /* waits for admission */
     void leave();                               /* also admits waiting coroutines */
 
+    bool may_begin() const;
+    Task<void> prepare_to_begin();
     ReadWriteSet &begin();
     /* After a body found its reads inconsistent with each other. @thrown: the Error, RPM_E_CORRUPT,
      * that ends the transaction if validation shows that the rows are still as they were read. */
@@ -240,6 +244,8 @@ class Session
     void start_numbers();
     void rejoin(uint64_t joined, bool needed);
     void join_once();
+    bool is_installing() const;
+    Task<void> rejoin_after_commits(uint64_t joined, bool needed);
     bool is_under_way(uint64_t txn) const;
     Task<bool> is_held(BlockingLock lock);
     Task<bool> handle_lock_owner(BlockingLock lock, uint64_t joined);

@@ -340,3 +340,55 @@ TEST_CASE("dtx: an outcome is returned even if the session cannot join again", "
     }
     CHECK(reported > 0);
 }
+
+// Without logs, nothing completes a commit that is interrupted while it installs its rows. So a
+// session that joins again, here for new numbers, first lets its other commits end.
+TEST_CASE("dtx: a session that joins again interrupts no commit that has begun to install rows",
+          "[unit]")
+{
+    constexpr uint64_t kPairs = 6;
+    std::string mode = GENERATE("", ",mode=ring", "tcp");
+    dtx::Options options;
+
+    options.durable = GENERATE(false, true);
+    options.replicas = 2;
+    options.numbers = 15; /* too few to admit transactions one at a time before they are used up */
+    options.interleave = 100;
+
+    Database db(2, options, Tables(), mode);
+    Session session(*db.cluster, 0);
+    std::vector<Task<void>> tasks;
+    uint64_t committed = 0;
+    auto add = [&](uint64_t pair) -> Task<void> {
+        for (int i = 0; i < 40; i++) {
+            dtx::Outcome outcome = co_await session.transact([&](Txn &txn) -> Task<bool> {
+                for (uint64_t key : { in_partition(0, pair), in_partition(1, pair) }) {
+                    auto row = co_await txn.read(db.tables.accounts, key);
+
+                    if (row)
+                        (void)co_await txn.write(db.tables.accounts, key,
+                                                 Account{ row->cents + 1 });
+                    else
+                        (void)co_await txn.insert(db.tables.accounts, key, Account{ 1 });
+                }
+                co_return true;
+            });
+
+            committed += outcome.status == Status::committed ? 1 : 0;
+        }
+    };
+
+    CAPTURE(mode, options.durable);
+    for (uint64_t pair = 0; pair < kPairs; pair++)
+        tasks.push_back(add(pair));
+    session.run(std::move(tasks));
+    CHECK(committed == 40 * kPairs);
+    CHECK(session.counters().unknown == 0);
+    CHECK(session.counters().rejoined > 10);
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              for (uint64_t pair = 0; pair < kPairs; pair++)
+                  for (uint64_t key : { in_partition(0, pair), in_partition(1, pair) })
+                      AWAIT_CHECK((co_await txn.read(db.tables.accounts, key))->cents == 40);
+              co_return true;
+          }) == Status::committed);
+}
