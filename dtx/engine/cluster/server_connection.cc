@@ -115,21 +115,22 @@ void ServerConnection::claim_log(uint32_t coordinator, Claim claim)
     std::string name = log_name(cluster_.schema().name(), coordinator);
     rpm_log_opts opts = rpm_log_opts_init();
     struct rpm_log_info info = rpm_log_info_init();
+    bool creates = claim == Claim::join || claim == Claim::rejoin || coordinator == kRecoverer;
     int err;
 
     DTX_ASSERT(coordinator < kCoordinatorsMax || coordinator == kRecoverer);
-    DTX_ASSERT(claim != Claim::none);               /* which the flags would make a takeover */
+    DTX_ASSERT(claim != Claim::none);               /* which the flags would make a claim */
     DTX_ASSERT(kept_.empty() && retired_lsn_ == 0); /* places in the log under another claim */
     opts.flags = RPM_LOG_WRITE;
-    opts.flags |= claim != Claim::join ? RPM_LOG_TAKEOVER : 0;
-    opts.flags |= claim != Claim::takeover || coordinator == kRecoverer ? RPM_LOG_CREATE : 0;
+    opts.flags |= claim == Claim::rejoin || claim == Claim::takeover ? RPM_LOG_TAKEOVER : 0;
+    opts.flags |= creates ? RPM_LOG_CREATE : 0;
     opts.capacity_bytes = coordinator == kRecoverer ? kRecoveryLogBytes : options.log_bytes;
     opts.level = options.durable ? RPM_DURABLE : RPM_VISIBLE;
     if (options.phases.log == Via::call && !mapped_)
         opts.method = RPM_METHOD_COPY;
     coordinator_ = coordinator;
     err = rpm_log_open(conn(), name.c_str(), &opts, &log_);
-    if (claim == Claim::takeover && err == RPM_E_NOENT)
+    if (!creates && err == RPM_E_NOENT)
         return;
     check(err, "claiming a coordinator's log");
     check(rpm_log_info(log_, &info), "reading the state of a coordinator's log");
@@ -187,8 +188,9 @@ void ServerConnection::open(const Placement &placement, uint32_t coordinator, Cl
     if (claim != Claim::none)
         claim_log(coordinator, claim);
     /* Without a claim, writes would go on after another session has taken the log over. */
-    DTX_ASSERT(owns(coordinator) || claim == Claim::none ||
-               (claim == Claim::takeover && coordinator != kRecoverer));
+    DTX_ASSERT(
+        owns(coordinator) || claim == Claim::none ||
+        ((claim == Claim::takeover || claim == Claim::inherit) && coordinator != kRecoverer));
     open_shards(placement, log_ != nullptr);
 }
 

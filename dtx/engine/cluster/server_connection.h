@@ -117,6 +117,7 @@ enum class Claim {
     none,    /* no claim: only read */
     join,    /* create it if there is none; RPM_E_OWNED while its owner lives */
     rejoin,  /* create it if there is none, fence its owner */
+    inherit, /* RPM_E_OWNED while its owner is connected; it is not created */
     takeover /* fence its owner; only the recoverer's log is created */
 };
 

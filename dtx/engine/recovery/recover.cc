@@ -382,19 +382,25 @@ Recovery finish_all(Servers &servers)
     return all.recovery();
 }
 
-Recovery Cluster::recover(uint32_t coordinator) const
+Recovery recover_one(const Cluster &cluster, uint32_t coordinator, Claim claim)
 {
-    Scheduler scheduler(options_.seed, 0);
-    Servers servers(*this, scheduler);
+    Scheduler scheduler(cluster.options().seed, 0);
+    Servers servers(cluster, scheduler);
 
-    if (coordinator >= kCoordinatorsMax)
-        throw Error(RPM_E_INVAL, "coordinator " + std::to_string(coordinator) + ", expected 0 to " +
-                                     std::to_string(kCoordinatorsMax - 1));
-    servers.open(coordinator, Claim::takeover);
+    DTX_ASSERT(claim == Claim::inherit || claim == Claim::takeover); /* others create logs */
+    servers.open(coordinator, claim);
     Recovery recovery = finish_one(servers, coordinator);
 
     servers.close();
     return recovery;
+}
+
+Recovery Cluster::recover(uint32_t coordinator) const
+{
+    if (coordinator >= kCoordinatorsMax)
+        throw Error(RPM_E_INVAL, "coordinator " + std::to_string(coordinator) + ", expected 0 to " +
+                                     std::to_string(kCoordinatorsMax - 1));
+    return recover_one(*this, coordinator, Claim::takeover);
 }
 
 void recover_unready(const Cluster &cluster, Claim claim)

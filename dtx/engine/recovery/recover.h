@@ -27,6 +27,9 @@ bool is_ready(Servers &servers);
  * @servers has claimed the logs. Other sessions may run meanwhile. */
 Recovery finish_one(Servers &servers, uint32_t coordinator);
 
+/* Claim the logs of a coordinator, as @claim says, and finish_one(). Throws Fenced, Error. */
+Recovery recover_one(const Cluster &cluster, uint32_t coordinator, Claim claim);
+
 /* The logs of all coordinators on one server, with their claims. */
 class AllLogs
 {

@@ -430,17 +430,22 @@ Task<bool> Session::handle_lock_owner(BlockingLock lock, uint64_t joined)
     if ((over || verdict == Lease::Verdict::ask) && co_await is_held(lock)) {
         if (own)
             co_await rejoin_after_commits(joined, true);
-        else if (over || servers.is_disconnected(coordinator))
-            take_over(coordinator);
+        else if (over)
+            take_over(coordinator, Claim::takeover);
+        else if (servers.is_disconnected(coordinator))
+            take_over(coordinator, Claim::inherit);
     }
     co_return verdict == Lease::Verdict::fresh || over;
 }
 
-void Session::take_over(uint32_t coordinator)
+/* Completes what the coordinator has left and frees its locks. With Claim::inherit only if its
+ * owner is still disconnected: an owner that was joining again when the server was asked about it
+ * may have transactions under way by now, which this session must not fence. */
+void Session::take_over(uint32_t coordinator, Claim claim)
 {
     DTX_ASSERT(coordinator != state_->coordinator); /* it would fence itself: rejoin() instead */
     try {
-        state_->cluster.recover(coordinator);
+        (void)recover_one(state_->cluster, coordinator, claim);
     } catch (const Fenced &) {
         /* Another session is taking over from it. */
     } catch (const Error &error) {

@@ -8,7 +8,9 @@
 #include <dtx/object.h>
 
 #include <chrono>
+#include <optional>
 #include <thread>
+#include <utility>
 
 using dtx::Session;
 using dtx::Status;
@@ -32,6 +34,13 @@ std::pair<dtx::Address, uint64_t> put_row(const Database &db, Session &session)
                                     row = { at, dtx::header_of(image).writer };
                             });
     return row;
+}
+
+void write(const Database &db, Session &session)
+{
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              co_return co_await txn.write(db.tables.accounts, 1, Account{ 3 });
+          }) == Status::committed);
 }
 
 // Locks and frees a row for an attempt of any session.
@@ -114,8 +123,36 @@ TEST_CASE("dtx: a session is not fenced for a lock that it has freed", "[unit]")
     CAPTURE(mode);
     // After the first conflict each counts for a sixteenth of the lease: the last one ends it.
     write_late(db, session, lock, 1 + dtx::Lease::kLooks, std::chrono::milliseconds(1));
-    CHECK(now(owner, [&](Txn &txn) -> Task<bool> {
-              co_return co_await txn.write(db.tables.accounts, 1, Account{ 3 });
-          }) == Status::committed);
+    write(db, owner);
     CHECK(owner.counters().rejoined == 0);
+}
+
+TEST_CASE("dtx: a session does not fence an owner that has joined again", "[unit]")
+{
+    constexpr uint32_t kOwner = 3;
+    std::string mode = GENERATE(",mode=ring", "tcp");
+    Database db(2, {}, Tables(), mode);
+    dtx::Options options = db.cluster->options();
+    std::optional<Session> owner(std::in_place, *db.cluster, kOwner);
+    auto [row, attempt] = put_row(db, *owner);
+    bool joins = false;
+
+    // The session has asked whether the owner is connected, and connects to take over from it.
+    options.dial = [&](uint32_t server, const rpm_conn_opts *opts, rpm_conn **conn) {
+        if (std::exchange(joins, false))
+            owner.emplace(*db.cluster, kOwner);
+        return rpm_conn_open(options.urls[server].c_str(), opts, conn);
+    };
+
+    dtx::Cluster cluster(db.tables.schema, options);
+    Session session(cluster, 4);
+    Lock lock(db, row, attempt);
+
+    CAPTURE(mode);
+    owner.reset();
+    joins = true;
+    write(db, session);
+    REQUIRE(owner);
+    write(db, *owner);
+    CHECK(owner->counters().rejoined == 0);
 }
