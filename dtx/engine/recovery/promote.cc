@@ -76,6 +76,7 @@ class Change
 
   private:
     void open(const View &base, const View &next);
+    uint64_t number_after(const StateQuery &answers) const;
     bool is_in_force(const StateQuery &answers, const View &view) const;
     void check_promotion(const View &next, const std::vector<uint32_t> &dead) const;
     void propose_to_all(const View &view);
@@ -88,6 +89,7 @@ class Change
     bool &begun_;
     Scheduler scheduler_;
     Servers servers_;
+    uint64_t free_number_ = 0; /* read under the claims of open(): no view had it or a higher one */
 };
 
 } // namespace
@@ -108,6 +110,16 @@ void Change::open(const View &base, const View &next)
         }
     if (usable_view(states, next) != base)
         throw Fenced(RPM_E_FENCED, "another command is changing the view");
+    free_number_ = next_number(states);
+}
+
+/* A number for the view to propose: higher than those in @answers, and than those of views that
+ * another command has proposed after the answers and before the claims of open(). If two views had
+ * one number, a session that joined in between would keep slots that a vacuum returns. */
+uint64_t Change::number_after(const StateQuery &answers) const
+{
+    DTX_ASSERT(free_number_ != 0); /* the claims are held */
+    return std::max(next_number(answers.states()), free_number_);
 }
 
 /* Proposes @view to all live servers of the view given to open(). */
@@ -200,7 +212,7 @@ Recovery Change::promote(const std::vector<uint32_t> &dead)
     open(base, next);
     if (next != base) {
         accept_by_all(base);
-        next.number = next_number(answers.states());
+        next.number = number_after(answers);
         propose_to_all(next);
     }
     all.fence();
@@ -223,7 +235,7 @@ Recovery Change::vacuum()
 
     open(base, next);
     accept_by_all(base);
-    next.number = next_number(answers.states());
+    next.number = number_after(answers);
     propose_to_all(next);
     all.fence();
     all.redo(base);
@@ -345,8 +357,7 @@ std::optional<Recovery> Change::restore(uint32_t server)
     accept_by_all(base);
     next.view.revive(server);
     returned.open(next, kRecoverer, Claim::takeover);
-    next.view.number =
-        std::max(next_number(answers.states()), state_of(returned, cluster_).highest + 1);
+    next.view.number = std::max(number_after(answers), state_of(returned, cluster_).highest + 1);
     propose_to_all(next.view);
     propose(returned, cluster_, next.view);
     all.fence();

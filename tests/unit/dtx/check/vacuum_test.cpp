@@ -3,12 +3,14 @@
 // again.
 #include "check/copies.h"
 #include "check/indexes.h"
+#include "engine/cluster/membership.h"
 #include "support/rounds.h"
 #include "unit/dtx/check/damage.h"
 #include "unit/dtx/engine/histories.h"
 #include <dtx/error.h>
 
 #include <atomic>
+#include <optional>
 #include <thread>
 
 using dtx::Session;
@@ -214,6 +216,42 @@ TEST_CASE("vacuum: a transaction that began before a vacuum uses no slot after i
         session.run(std::move(tasks));
     }
     CHECK(db.cluster->vacuum().slots == 0);
+}
+
+// After the vacuum has read the views of server 0, and before it claims the servers, a command that
+// proposed view 2 there is interrupted and ended, and a session joins.
+TEST_CASE("vacuum: a session that joined while a vacuum began forgets its free slots", "[unit]")
+{
+    Database db(2, replicated(2), Tables(kRoom));
+    dtx::Options options = db.cluster->options();
+    std::optional<Session> session;
+
+    options.dial = [&](uint32_t server, const rpm_conn_opts *opts, rpm_conn **conn) {
+        if (server == 1 && !session) {
+            dtx::Scheduler scheduler(1, 0);
+            dtx::Servers servers(*db.cluster, scheduler);
+            dtx::View view;
+
+            view.number = 2;
+            servers.open(dtx::kRecoverer, dtx::Claim::takeover);
+            propose(servers.connection(0), *db.cluster, view);
+            servers.close();
+            (void)db.cluster->recover();
+            session.emplace(*db.cluster, 0);
+            (void)fill(*session, db.tables, 0, 1);
+        }
+        return rpm_conn_open(options.urls[server].c_str(), opts, conn);
+    };
+
+    dtx::Cluster cluster(db.tables.schema, options);
+    Session other(*db.cluster, 1);
+
+    CHECK(cluster.vacuum().slots > 0); // those that the session had reserved
+    REQUIRE(session);
+    (void)fill(other, db.tables, 1000, 30);
+    (void)fill(*session, db.tables, 2000, 30);
+    CHECK(faults_of(*db.cluster) == "");
+    CHECK(cluster.last_view().number == 3);
 }
 
 TEST_CASE("vacuum: no slot is lost in an unused database, or after sessions that closed in order",

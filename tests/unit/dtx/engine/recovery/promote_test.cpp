@@ -346,6 +346,30 @@ TEST_CASE("dtx: a restoration that was interrupted can be repeated", "[unit]")
     CHECK(db.cluster->dead().empty());
 }
 
+// Between the look of a promotion at the states of the servers and its claims, another command
+// proposes a view and is interrupted.
+TEST_CASE("dtx: a view does not get the number of a view that was proposed before", "[unit]")
+{
+    RestartableDatabase db(2);
+    dtx::Options options = db.cluster->options();
+    dtx::View other;
+
+    other.number = 2;
+    options.dial = [&](uint32_t server, const rpm_conn_opts *opts, rpm_conn **conn) {
+        if (server == 1) // the promotion asks whether the lost server still answers
+            for (uint32_t lives : { 0, 2 })
+                set_view(db, lives, other, false);
+        return rpm_conn_open(options.urls[server].c_str(), opts, conn);
+    };
+    db.servers[1]->stop();
+
+    dtx::Cluster cluster(db.tables.schema, options);
+
+    cluster.promote({ 1 });
+    CHECK(cluster.last_view().number == 3);
+    CHECK(cluster.dead() == std::vector<uint32_t>{ 1 });
+}
+
 // Allocates all DRAM that is left on a server.
 static void use_up_dram(const dtx::Cluster &cluster, uint32_t server)
 {
