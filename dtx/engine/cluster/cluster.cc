@@ -299,6 +299,8 @@ void Cluster::each_object(
     Servers &servers = reader->servers;
 
     for (uint32_t shard = 0; shard < shards(); shard++) {
+        DTX_ASSERT(servers.placement().copies(shard) > 0); /* the view is_complete() */
+
         uint32_t nth = std::min(copy, servers.placement().copies(shard) - 1);
 
         servers.each_slot(servers.server_of(shard, nth), shard, table, there.slots,

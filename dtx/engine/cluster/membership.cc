@@ -26,11 +26,17 @@ struct Head {
 
 } // namespace
 
-/* The numbers of views that a server can have come to by proposals and acceptances. Commands rest
- * assertions on them, and a checksum does not exclude others: a server may send any bytes. */
-static bool is_possible(const ServerState &state)
+/* Can a server have come to this state by proposals and acceptances? Commands and sessions rest
+ * assertions on that, and a checksum does not ensure it: a server may send any bytes. */
+static bool is_possible(const ServerState &state, const Cluster &cluster)
 {
-    return state.accepted.number != 0 && state.accepted.number <= state.highest &&
+    auto is_complete = [&cluster](const View &view) {
+        return Placement{ cluster.shards(), cluster.options().replicas, view }.is_complete();
+    };
+
+    return is_complete(state.accepted) &&
+           (state.proposed.number == 0 || is_complete(state.proposed)) &&
+           state.accepted.number != 0 && state.accepted.number <= state.highest &&
            state.proposed.number <= state.highest && state.highest < UINT64_MAX;
 }
 
@@ -38,7 +44,7 @@ static ServerState state_in(const Head &head, const Cluster &cluster, uint32_t s
                             const ReadShard &read)
 {
     compare(head.descriptor, cluster, { server, server }, read);
-    if (auto state = state_in(head.states); state && is_possible(*state))
+    if (auto state = state_in(head.states); state && is_possible(*state, cluster))
         return *state;
     fail_damaged("the record of views", cluster, { server, server });
 }

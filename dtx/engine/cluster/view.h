@@ -64,6 +64,14 @@ struct Placement {
             found += view.alive(server) ? 1 : 0;
         return found;
     }
+    /* Has every shard a copy? A command makes no other view. */
+    bool is_complete() const
+    {
+        for (uint32_t shard = 0; shard < servers; shard++)
+            if (copies(shard) == 0)
+                return false;
+        return true;
+    }
     /* The server that has copy @copy of a shard, 0: the primary. The shard has such a copy. */
     uint32_t server_of(uint32_t shard, uint32_t copy) const
     {

@@ -405,10 +405,10 @@ TEST_CASE("dtx: one damaged state record does not undo a change of the view", "[
     CHECK(dtx::find_view(servers) == view);
 }
 
-TEST_CASE("dtx: a state with impossible numbers of views is reported as damage", "[unit]")
+TEST_CASE("dtx: a state that no command makes is reported as damage", "[unit]")
 {
     dtx::ServerState state;
-    Database db;
+    Database db(2);
 
     state.sequence = 9;
     state.highest = 3;
@@ -429,18 +429,34 @@ TEST_CASE("dtx: a state with impossible numbers of views is reported as damage",
     {
         state.highest = UINT64_MAX;
     }
+    SECTION("a shard has no copy in the accepted view")
+    {
+        state.accepted.kill(1);
+    }
+    SECTION("nor in the proposed view")
+    {
+        state.proposed.number = 3;
+        state.proposed.kill(1);
+    }
 
     dtx::StateRecord record = dtx::record_of(state);
     const unsigned char *bytes = reinterpret_cast<const unsigned char *>(&record);
     int code = 0;
 
-    for (uint64_t place : { 0, 1 })
-        Damager(*db.cluster)
-            .put(dtx::kStateOffset + place * dtx::kStateStride, { bytes, bytes + sizeof(record) });
-    try {
-        (void)db.cluster->recover();
-    } catch (const dtx::Error &error) {
-        code = error.code();
+    for (uint32_t server : { 0, 1 })
+        for (uint64_t place : { 0, 1 })
+            Damager(*db.cluster, server)
+                .put(dtx::kStateOffset + place * dtx::kStateStride,
+                     { bytes, bytes + sizeof(record) });
+    for (bool reads : { false, true }) {
+        try {
+            if (reads)
+                db.cluster->each_object(0, 0, [](Address, const unsigned char *, uint32_t) {});
+            else
+                (void)db.cluster->recover();
+        } catch (const dtx::Error &error) {
+            code = error.code();
+        }
+        CHECK(std::exchange(code, 0) == RPM_E_CORRUPT);
     }
-    CHECK(code == RPM_E_CORRUPT);
 }
