@@ -63,10 +63,20 @@ void fail_damaged(const std::string &what, const Cluster &cluster, Replica repli
                                    rebuild_advice(replica));
 }
 
+static std::string differs(const char *what, const std::string &found, const std::string &wanted)
+{
+    return std::string("the database has ") + what + " " + found + ", expected " + wanted +
+           "; open it with the program and options that created it";
+}
+
 static std::string differs(const char *what, uint64_t found, uint64_t wanted)
 {
-    return std::string("the database has ") + what + " " + std::to_string(found) + ", expected " +
-           std::to_string(wanted) + "; open it with the program and options that created it";
+    return differs(what, std::to_string(found), std::to_string(wanted));
+}
+
+static std::string durability(const Descriptor &descriptor)
+{
+    return (descriptor.flags & kNotDurable) != 0 ? "off" : "on";
 }
 
 void certify(const Descriptor &found, const Cluster &cluster, Replica replica)
@@ -114,6 +124,11 @@ void compare(const Descriptor &found, const Cluster &cluster, Replica replica,
            "found server " + std::to_string(found.server) + ", expected server " +
                std::to_string(own.server) +
                ": give the same servers in the same order as when the database was created");
+    /* A session with logs rests on the logs of all others: is_settled() in object_reader.cc. */
+    expect(durability(found) == durability(own), RPM_E_VERSION, where,
+           differs("durability", durability(found), durability(own)));
+    expect(found.flags == own.flags, RPM_E_VERSION, where,
+           differs("flags", found.flags, own.flags));
     if (found.schema_sum != own.schema_sum)
         throw Error(RPM_E_VERSION,
                     where + ": the tables there are not those of this program: " +

@@ -35,7 +35,8 @@ struct Options {
     uint32_t replicas = 1;           /* copies of a shard and of a redo record: 1 to urls.size() */
     Phases phases;                   /* whether the client or the servers carry out each phase */
     Techniques techniques;           /* that reduce contention of threads */
-    bool durable = true;             /* off: no redo log and nothing flushed, for comparison */
+    bool durable = true;             /* off: no redo log and nothing flushed, for comparison; as the
+                                        database was made */
     uint32_t coordinators = 64;      /* sessions at once, 1 to kCoordinatorsMax */
     uint64_t log_bytes = 8ull << 20; /* of each coordinator's log on each server */
     uint32_t guesses = 1 << 18;      /* entries of a session's cache of the slots of rows */
@@ -109,8 +110,8 @@ class Cluster
      * removes what it has created. */
     void create() const;
 
-    /* Throws Error, RPM_E_NOENT or RPM_E_VERSION, unless all live servers have the database
-     * and it has this schema. */
+    /* Throws Error, RPM_E_NOENT or RPM_E_VERSION, unless all live servers have the database and it
+     * has this schema, number of replicas and durability. */
     void verify() const;
 
     /* Bring the database to the state of exactly the committed transactions. Sessions that still

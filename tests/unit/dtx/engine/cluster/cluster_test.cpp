@@ -143,12 +143,42 @@ TEST_CASE("dtx: a descriptor that differs is refused by the difference", "[unit]
     CHECK(code_of([&] { dtx::compare(own, *db.cluster, here, read); }) == 0);
     CHECK(code_of([&] { dtx::compare(own, *db.cluster, { 0, 1 }, read); }) == RPM_E_VERSION);
     CHECK(code_of([&] { dtx::compare(own, *db.cluster, { 1, 0 }, read); }) == RPM_E_VERSION);
+    own.flags ^= dtx::kNotDurable;
+    dtx::seal(own);
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, here, read); }) == RPM_E_VERSION);
+    own.flags ^= dtx::kNotDurable | 1u << 31; // of a later version
+    dtx::seal(own);
+    CHECK(code_of([&] { dtx::compare(own, *db.cluster, here, read); }) == RPM_E_VERSION);
+    own.flags ^= 1u << 31;
+    dtx::seal(own);
     own.magic++;
     CHECK(code_of([&] { dtx::compare(own, *db.cluster, here, read); }) == RPM_E_FOREIGN);
     own.magic--;
     own.replicas++;
     CHECK(code_of([&] { dtx::compare(own, *db.cluster, here, read); }) == RPM_E_CORRUPT);
     CHECK(code_of([&] { dtx::compare({}, *db.cluster, here, read); }) == RPM_E_FOREIGN);
+}
+
+// Sessions without logs beside sessions with logs would break what both rest on: a row of a locked
+// object counts as committed because its redo record is in the logs.
+TEST_CASE("dtx: a database is opened only with the durability that it was made with", "[unit]")
+{
+    dtx::Options options;
+
+    options.durable = GENERATE(false, true);
+
+    Database db(2, options);
+
+    options = db.cluster->options();
+    options.durable = !options.durable;
+    options.retry_us = 50000;
+
+    dtx::Cluster other(db.tables.schema, options);
+
+    CHECK(code_of([&] { other.verify(); }) == RPM_E_VERSION);
+    CHECK(code_of([&] { dtx::Session session(other, 0); }) == RPM_E_VERSION);
+    CHECK(code_of([&] { (void)other.recover(); }) == RPM_E_VERSION);
+    CHECK(code_of([&] { dtx::Session session(*db.cluster, 0); }) == 0);
 }
 
 TEST_CASE("dtx: more rows than memory are refused when the database is made", "[unit]")
