@@ -11,7 +11,7 @@ rpm_script_test(kill_dtx_torn LABEL kill TIMEOUT 300 COMMAND $<TARGET_FILE:kill_
 
 add_dependencies(rpm_short_tests dtx-bench dtx-check)
 foreach(canary log-late drop-commit)
-    rpm_script_test(kill_dtx_${canary} LABEL canary short TIMEOUT 600
+    rpm_script_test(kill_dtx_${canary} LABEL canary short TIMEOUT 1200
         COMMAND ${dtx}durability --rounds 20 --canary ${canary} ${programs})
 endforeach()
 rpm_script_test(kill_dtx_no-redo LABEL canary short TIMEOUT 900
