@@ -38,8 +38,8 @@ void ThreadRecorder::ended(const Attempt &attempt)
     history::Entry entry;
 
     if (attempt.set >= sessions_)
-        throw Error(0, "transaction set " + std::to_string(attempt.set) + " of a thread, maximum " +
-                           std::to_string(sessions_ - 1));
+        throw Error(0, "a thread has more transactions under way than coroutines (" +
+                           std::to_string(sessions_) + "): this is a bug of dtx-bench; report it");
     reads_.clear();
     writes_.clear();
     for (const Access *access : attempt.accesses) {

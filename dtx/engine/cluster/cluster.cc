@@ -292,7 +292,9 @@ void Cluster::each_object(
     uint32_t table, uint32_t copy,
     const std::function<void(Address, const unsigned char *image, uint32_t bytes)> &callback) const
 {
-    DTX_ASSERT(table < layout_.tables());
+    if (table >= layout_.tables())
+        throw Error(RPM_E_INVAL, "table " + std::to_string(table) + ", expected 0 to " +
+                                     std::to_string(layout_.tables() - 1));
 
     const TableLayout &there = layout_.table(table);
     std::shared_ptr<Reader> reader = this->reader();

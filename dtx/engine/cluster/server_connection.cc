@@ -119,8 +119,9 @@ void ServerConnection::claim_log(uint32_t coordinator, Claim claim)
     int err;
 
     DTX_ASSERT(coordinator < kCoordinatorsMax || coordinator == kRecoverer);
-    DTX_ASSERT(claim != Claim::none);               /* which the flags would make a claim */
-    DTX_ASSERT(kept_.empty() && retired_lsn_ == 0); /* places in the log under another claim */
+    DTX_ASSERT(claim != Claim::none); /* the flags below would claim the log */
+    /* Positions of records that were written under an earlier claim would be used for this one. */
+    DTX_ASSERT(kept_.empty() && retired_lsn_ == 0);
     opts.flags = RPM_LOG_WRITE;
     opts.flags |= claim == Claim::rejoin || claim == Claim::takeover ? RPM_LOG_TAKEOVER : 0;
     opts.flags |= creates ? RPM_LOG_CREATE : 0;

@@ -21,6 +21,7 @@ namespace dtx
 
 static constexpr uint64_t kReadAtOnce = 256 << 10;
 static constexpr uint64_t kSpinNs = 50000;       /* as in librpm's own waits */
+static constexpr uint32_t kYieldEvery = 64;      /* quiet polls while a coroutine is ready */
 static constexpr uint32_t kCheckEvery = 1 << 14; /* quiet polls between checks for lost servers */
 
 Servers::Servers(const Cluster &cluster, Scheduler &scheduler)
@@ -121,6 +122,15 @@ bool Servers::poll()
     return false;
 }
 
+/* A server process on this machine may need this CPU; the device model does not. */
+void Servers::yield_to_servers() const
+{
+    if (std::any_of(connections_.begin(), connections_.end(), [](const auto &connection) {
+            return connection->is_waited_for() && !connection->is_modelled();
+        }))
+        (void)sched_yield();
+}
+
 void Servers::idle(uint64_t until_ns)
 {
     quiet_polls_++;
@@ -129,13 +139,11 @@ void Servers::idle(uint64_t until_ns)
          * the connections now and then, which detects that. */
         if (quiet_polls_ % kCheckEvery == 0)
             sleep_until(0);
+        if (quiet_polls_ % kYieldEvery == 0)
+            yield_to_servers();
         return;
     }
-    /* A server process on this machine may need this CPU. */
-    if (std::any_of(connections_.begin(), connections_.end(), [](const auto &connection) {
-            return connection->is_waited_for() && !connection->is_modelled();
-        }))
-        (void)sched_yield();
+    yield_to_servers();
 
     uint64_t now = now_ns();
 
@@ -241,16 +249,30 @@ uint32_t Servers::shard_of(uint32_t table, uint64_t key) const
     return cluster_.schema().tables()[table].partition(key) % cluster_.shards();
 }
 
+std::string object_name(const Cluster &cluster, Address address)
+{
+    return "slot " + std::to_string(address.slot()) + " of table '" +
+           cluster.schema().tables()[address.table()].name + "' in shard " +
+           std::to_string(address.shard());
+}
+
 void expect_whole(const Cluster &cluster, Address address, const unsigned char *image,
                   uint32_t bytes)
 {
     if (!is_whole(image, bytes))
-        throw Error(
-            RPM_E_CORRUPT,
-            "slot " + std::to_string(address.slot()) + " of table '" +
-                cluster.schema().tables()[address.table()].name + "' in shard " +
-                std::to_string(address.shard()) +
-                " is torn: its checksum is wrong; run dtx-check check to compare the copies");
+        throw Error(RPM_E_CORRUPT, object_name(cluster, address) +
+                                       " is torn: its checksum is wrong; run dtx-check check to "
+                                       "compare the copies");
+}
+
+uint64_t next_version(const Cluster &cluster, Address address, uint64_t version)
+{
+    if (version == UINT64_MAX)
+        throw Error(RPM_E_CORRUPT, object_name(cluster, address) +
+                                       " has the highest version that there is, which no program "
+                                       "reaches by writing: it is damaged; run dtx-check check to "
+                                       "compare the copies");
+    return version + 1;
 }
 
 } // namespace dtx

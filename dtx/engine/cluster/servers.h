@@ -151,6 +151,7 @@ class Servers
   private:
     void find_copies(uint32_t shard);
     void sleep_until(uint64_t until_ns);
+    void yield_to_servers() const;
 
     const Cluster &cluster_;
     Scheduler &scheduler_;
@@ -169,6 +170,12 @@ class Servers
     uint64_t quiet_since_ns_ = 0; /* when polls began to find nothing; 0: not yet */
     uint32_t quiet_polls_ = 0;
 };
+
+/* An object in an error text. */
+std::string object_name(const Cluster &cluster, Address address);
+
+/* The version of an object after its next write. Throws Error, RPM_E_CORRUPT, if there is none. */
+uint64_t next_version(const Cluster &cluster, Address address, uint64_t version);
 
 /* Throws Error, RPM_E_CORRUPT, if an object that no session writes is torn. */
 void expect_whole(const Cluster &cluster, Address address, const unsigned char *image,

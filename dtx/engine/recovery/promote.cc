@@ -3,8 +3,8 @@
  * promote.cc: changes of the view, to go on without a server, to use a server again, to finish or
  * drop an interrupted change, or to keep all sessions out while a vacuum runs.
  *
- * A command that changes the view claims log-recovery on all live servers of the old and the
- * new view: of two commands at once, the second fences the first, which begins anew.
+ * A command that changes the view claims log-recovery on all live servers of the new view: of two
+ * commands at once, the second fences the first, which begins anew.
  *
  * Invariants
  *   a view is proposed to all its live servers before sessions are fenced: no session joins after
@@ -113,13 +113,25 @@ void Change::open(const View &base, const View &next)
     free_number_ = next_number(states);
 }
 
+/* Throws Error, RPM_E_CORRUPT, for the last number: servers that accept it could accept no other
+ * view any more. */
+static uint64_t proposable(uint64_t number)
+{
+    if (number == UINT64_MAX)
+        throw Error(RPM_E_CORRUPT,
+                    "a server names view " + std::to_string(number - 1) +
+                        " as its highest, which leaves no number for another view: its state is "
+                        "damaged; rebuild that server, or restore it from a backup");
+    return number;
+}
+
 /* A number for the view to propose: higher than those in @answers, and than those of views that
  * another command has proposed after the answers and before the claims of open(). If two views had
  * one number, a session that joined in between would keep slots that a vacuum returns. */
 uint64_t Change::number_after(const StateQuery &answers) const
 {
     DTX_ASSERT(free_number_ != 0); /* the claims are held */
-    return std::max(next_number(answers.states()), free_number_);
+    return proposable(std::max(next_number(answers.states()), free_number_));
 }
 
 /* Proposes @view to all live servers of the view given to open(). */
@@ -357,7 +369,8 @@ std::optional<Recovery> Change::restore(uint32_t server)
     accept_by_all(base);
     next.view.revive(server);
     returned.open(next, kRecoverer, Claim::takeover);
-    next.view.number = std::max(number_after(answers), state_of(returned, cluster_).highest + 1);
+    next.view.number =
+        proposable(std::max(number_after(answers), state_of(returned, cluster_).highest + 1));
     propose_to_all(next.view);
     propose(returned, cluster_, next.view);
     all.fence();

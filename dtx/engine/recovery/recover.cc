@@ -57,11 +57,13 @@ class Logged
         holders_[header.txn].set(server);
     }
     /* Is the record of a transaction in the logs of all @servers? */
-    bool has_all(const void *record, const ServerSet &servers) const
+    bool has_all(const void *record, size_t bytes, const ServerSet &servers) const
     {
         RedoHeader header{};
 
-        DTX_ASSERT(servers.any()); /* else every record would count as committed */
+        DTX_ASSERT(servers.any());  /* else every record would count as committed */
+        if (bytes < sizeof(header)) /* not what take() has read: the server sends other bytes now */
+            return false;
         std::memcpy(&header, record, sizeof(header));
         auto found = holders_.find(header.txn); /* none: another recovery has trimmed the record */
 
@@ -192,7 +194,7 @@ Recovery finish_one(Servers &servers, uint32_t coordinator)
     for (uint32_t server = 0; server < servers.count(); server++)
         if (servers.connection(server).has_log())
             servers.connection(server).each_record([&](const void *record, size_t bytes) {
-                if (logged.has_all(record, logs))
+                if (logged.has_all(record, bytes, logs))
                     images.take(servers.cluster(), record, bytes, recovery);
             });
     for (const auto &[word, image] : images.all()) {
@@ -337,7 +339,7 @@ void FullRecovery::redo(const View &written_in)
     }
     for (auto &there : logs_)
         there->each_record([&](uint32_t coordinator, const void *record, size_t bytes) {
-            if (logged.has_all(record, log_servers(servers_, written_in, coordinator)))
+            if (logged.has_all(record, bytes, log_servers(servers_, written_in, coordinator)))
                 images.take(servers_.cluster(), record, bytes, recovery_);
         });
     for (const auto &[word, image] : images.all())
@@ -387,6 +389,7 @@ Recovery recover_one(const Cluster &cluster, uint32_t coordinator, Claim claim)
     Scheduler scheduler(cluster.options().seed, 0);
     Servers servers(cluster, scheduler);
 
+    DTX_ASSERT(coordinator < kCoordinatorsMax);
     DTX_ASSERT(claim == Claim::inherit || claim == Claim::takeover); /* others create logs */
     servers.open(coordinator, claim);
     Recovery recovery = finish_one(servers, coordinator);

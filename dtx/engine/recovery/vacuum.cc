@@ -260,7 +260,8 @@ void Vacuum::commit(ReadWriteSet &set)
     DTX_ASSERT(coordinator_of(txn) == kVacuum && sequence_ >> kSequenceBits == 0);
     for (Access *access : writes) {
         DTX_ASSERT(access->address.shard() == shard);
-        access->header().version++;
+        access->header().version =
+            next_version(servers_.cluster(), access->address, access->header().version);
         access->header().writer = txn;
         seal(access->image, access->bytes);
         patches.push_back(

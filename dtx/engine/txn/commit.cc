@@ -16,7 +16,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/format/redo.h"
-#include "engine/recovery/recover.h"
+#include "engine/format/txn_number.h"
 #include "engine/store/operation_batch.h"
 #include <dtx/error.h>
 
@@ -102,6 +102,7 @@ bool Commit::take_versions()
         if (access->seen && access->current != access->version &&
             !store_.servers.canary(kCanaryValidate))
             return false;
+        (void)next_version(store_.servers.cluster(), access->address, access->current);
         access->version = access->current;
     }
     return true;
@@ -233,8 +234,13 @@ bool Commit::append(uint32_t server)
 Task<> Commit::log_rest()
 {
     while (lsns_.size() < log_servers_.size())
-        if (!append(log_servers_[lsns_.size()]))
+        if (!append(log_servers_[lsns_.size()])) {
+            if (store_.installs.failed())
+                throw Fenced(RPM_E_LOST, "a log is full, and cannot be trimmed before the session "
+                                         "joins again: a server did not take rows that its records "
+                                         "have");
             co_await store_.servers.scheduler().turn();
+        }
     store_.servers.poll_mapped();
     if (!pending_ || pending_->remaining == 0)
         co_return;

@@ -325,6 +325,8 @@ Task<bool> Session::conclude(ReadWriteSet &set, BodyResult result, std::exceptio
 
     progress.outcome.status = status_of(ending);
     progress.outcome.conflicts += again ? 1 : 0;
+    /* The error may be that of a server that has died. With logs, recovery makes the other commits
+     * whole, so the session does not wait until they have met the error too. */
     if (rejoins && state_->cluster.options().durable)
         rejoin(joined, again);
     else if (rejoins)
@@ -358,6 +360,17 @@ bool Session::end(ReadWriteSet &set, Ending ending, bool holds)
                       : ending == Ending::conflict ? counters.conflicts
                                                    : counters.unknown;
 
+    /* Also if the listener throws: the session would wait for the attempt for ever. */
+    struct Release {
+        explicit Release(ReadWriteSet &all) : set(all) {}
+        ~Release()
+        {
+            set.clear();
+            set.busy = false;
+        }
+        ReadWriteSet &set;
+    } release(set);
+
     DTX_ASSERT(set.busy);
     DTX_ASSERT(!set.logged || ending == Ending::commit);
     DTX_ASSERT(!set.maybe_logged || ending == Ending::commit || ending == Ending::unknown);
@@ -373,8 +386,6 @@ bool Session::end(ReadWriteSet &set, Ending ending, bool holds)
     if (state_->listener != nullptr)
         state_->listener->ended({ set.txn, state_->coordinator, set.number, set.begin_ns, now_ns(),
                                   status_of(ending), holds, set.sorted() });
-    set.clear();
-    set.busy = false;
     return ending == Ending::conflict;
 }
 
@@ -395,7 +406,8 @@ Task<bool> Session::is_held(BlockingLock lock)
     OperationBatch batch(store.servers, store.servers.phases().execute);
     uint64_t word = 0;
 
-    DTX_ASSERT(lock.attempt != 0 && !is_under_way(lock.attempt)); /* which frees it by itself */
+    /* An attempt that is under way frees its lock itself. */
+    DTX_ASSERT(lock.attempt != 0 && !is_under_way(lock.attempt));
     try {
         batch.lock_word(lock.object, &word);
         co_await batch.run();
@@ -422,6 +434,12 @@ Task<bool> Session::handle_lock_owner(BlockingLock lock, uint64_t joined)
         rejoin(joined, true);
     if (lock.attempt == 0 || lock.attempt == kMoved || (own && is_under_way(lock.attempt)))
         co_return true;
+    if (coordinator >= kCoordinatorsMax)
+        throw Error(RPM_E_CORRUPT, "the lock of " + object_name(state_->cluster, lock.object) +
+                                       " names coordinator " + std::to_string(coordinator) +
+                                       ", expected 0 to " + std::to_string(kCoordinatorsMax - 1) +
+                                       ": the lock word is damaged; stop all programs that use the "
+                                       "database, then dtx-check recover, which frees all locks");
 
     Lease::Verdict verdict = state_->lease.met(lock.attempt, now_ns());
     bool over = verdict == Lease::Verdict::over;

@@ -158,7 +158,7 @@ class Cluster
     /* Calls @callback for all rows of a table, in no order, as copy @copy of each shard has them
      * (0: the primary); if a shard has fewer copies now, as its last copy has them. For a database
      * that no session writes: a row that is being written may be reported torn. Throws Error:
-     * RPM_E_CORRUPT. */
+     * RPM_E_CORRUPT, RPM_E_INVAL (no such table). */
     void each_row(
         uint32_t table, uint32_t copy,
         const std::function<void(uint64_t key, const void *row, size_t bytes)> &callback) const;

@@ -69,6 +69,7 @@ class Listener
 {
   public:
     virtual ~Listener() = default;
+    /* What it throws ends transact(), although the transaction may have committed. */
     virtual void ended(const Attempt &attempt) = 0;
 };
 

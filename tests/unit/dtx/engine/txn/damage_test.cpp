@@ -460,3 +460,73 @@ TEST_CASE("dtx: a state that no command makes is reported as damage", "[unit]")
         CHECK(std::exchange(code, 0) == RPM_E_CORRUPT);
     }
 }
+
+// What a call throws; 0: nothing.
+template <class Call> static int code_of(Call call)
+{
+    try {
+        call();
+    } catch (const dtx::Error &error) {
+        return error.code();
+    }
+    return 0;
+}
+
+TEST_CASE("dtx: the last number of a view is not given to a view", "[unit]")
+{
+    Database db(2);
+    dtx::ServerState state;
+
+    state.sequence = 9;
+    state.accepted.number = 1;
+    state.highest = UINT64_MAX - 1;
+
+    dtx::StateRecord record = dtx::record_of(state);
+    const unsigned char *bytes = reinterpret_cast<const unsigned char *>(&record);
+
+    for (uint64_t place : { 0, 1 })
+        Damager(*db.cluster, 0)
+            .put(dtx::kStateOffset + place * dtx::kStateStride, { bytes, bytes + sizeof(record) });
+    CHECK(code_of([&] { (void)db.cluster->vacuum(); }) == RPM_E_CORRUPT);
+    CHECK(code_of([&] { (void)db.cluster->recover(); }) == 0);
+}
+
+TEST_CASE("dtx: a row whose version has no successor is reported as damage", "[unit]")
+{
+    Database db(1);
+    dtx::Table<Account> table = db.tables.accounts;
+
+    fill(db, table);
+
+    Address address = address_of(db, table, 3);
+    uint32_t bytes = db.cluster->layout().table(address.table()).slot_bytes;
+    std::vector<unsigned char> image;
+
+    db.cluster->each_object(table.number, 0,
+                            [&](Address at, const unsigned char *found, uint32_t n) {
+                                if (at == address)
+                                    image.assign(found, found + n);
+                            });
+    REQUIRE(image.size() == bytes);
+    reinterpret_cast<dtx::ObjectHeader *>(image.data())->version = UINT64_MAX;
+    dtx::seal(image.data(), bytes);
+    Damager(*db.cluster).put(db.cluster->layout().row_offset(address), image);
+
+    Session session(*db.cluster, 1);
+
+    CHECK(code_of([&] {
+              (void)now(session, [&](Txn &txn) -> Task<bool> {
+                  co_return co_await txn.write(table, 3, Account{ 1 });
+              });
+          }) == RPM_E_CORRUPT);
+}
+
+TEST_CASE("dtx: rows of a table that the schema lacks cannot be read", "[unit]")
+{
+    Database db(1);
+
+    CHECK(code_of([&] {
+              db.cluster->each_object(db.cluster->layout().tables(), 0,
+                                      [](Address, const unsigned char *, uint32_t) {});
+          }) == RPM_E_INVAL);
+}

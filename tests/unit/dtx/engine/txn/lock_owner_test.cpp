@@ -2,6 +2,7 @@
 // What a session does after conflicts with a lock that one attempt holds: session.cc
 // handle_lock_owner().
 #include "engine/cluster/servers.h"
+#include "engine/format/txn_number.h"
 #include "engine/txn/lease.h"
 #include "unit/dtx/engine/database.h"
 #include <dtx/error.h>
@@ -125,6 +126,29 @@ TEST_CASE("dtx: a session is not fenced for a lock that it has freed", "[unit]")
     write_late(db, session, lock, 1 + dtx::Lease::kLooks, std::chrono::milliseconds(1));
     write(db, owner);
     CHECK(owner.counters().rejoined == 0);
+}
+
+// Numbers of coordinators that no session has, but not that of dtx::kMoved.
+TEST_CASE("dtx: a lock word that names no coordinator is reported as damage", "[unit]")
+{
+    uint64_t coordinator = GENERATE(uint64_t{ dtx::kCoordinatorsMax }, uint64_t{ dtx::kVacuum });
+    Database db(1);
+    Session session(*db.cluster, 4);
+    auto [row, attempt] = put_row(db, session);
+    Lock lock(db, row, coordinator << (dtx::kSequenceBits + dtx::kEpochBits) | 1);
+    int code = 0;
+
+    CAPTURE(coordinator);
+    try {
+        (void)now(session, [&](Txn &txn) -> Task<bool> {
+            co_return co_await txn.write(db.tables.accounts, 1, Account{ 3 });
+        });
+    } catch (const dtx::Error &error) {
+        code = error.code();
+    }
+    CHECK(code == RPM_E_CORRUPT);
+    lock.free();
+    write(db, session);
 }
 
 TEST_CASE("dtx: a session does not fence an owner that has joined again", "[unit]")

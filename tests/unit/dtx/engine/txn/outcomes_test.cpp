@@ -9,6 +9,7 @@
 #include <atomic>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 
 using dtx::Session;
@@ -279,6 +280,43 @@ TEST_CASE("dtx: after any failure within a commit, both rows can be written", "[
     }
     /* Some operations fail before the record is written, some after. */
     CHECK(count[Reported::thrown] + count[Reported::committed] + count[Reported::unknown] > 3);
+}
+
+// The listener throws when it hears of an unknown outcome.
+TEST_CASE("dtx: a session does not wait for an attempt whose listener threw", "[unit]")
+{
+    struct Strict : dtx::Listener {
+        void ended(const dtx::Attempt &attempt) override
+        {
+            if (attempt.status == Status::unknown)
+                throw std::runtime_error("unknown");
+        }
+    } listener;
+    bool durable = GENERATE(true, false);
+    std::string kind = GENERATE("lost", "unacked");
+    Database db(2, without_lease(durable), Tables(), ",mode=ring");
+    Session second(*db.cluster, 1);
+    int unknown = 0;
+
+    CAPTURE(durable, kind);
+
+    put_pair(db, second);
+    for (int nth = 1; unknown == 0; nth++) {
+        FaultyLink link{ db, 0, "fault_kind=" + kind + ",fault_at=" + std::to_string(nth) };
+        dtx::Cluster cluster = link.cluster();
+        std::optional<Session> session;
+
+        CAPTURE(nth);
+        REQUIRE(nth < 60);
+        try {
+            session.emplace(cluster, 0, &listener);
+            (void)now(*session, adder(db.tables, 1, 1));
+        } catch (const dtx::Error &) {
+        } catch (const std::runtime_error &) {
+            unknown++;
+            CHECK(now(*session, adder(db.tables, 1, 1)) == Status::committed);
+        }
+    }
 }
 
 TEST_CASE("dtx: an outcome is returned even if the session cannot join again", "[unit]")
