@@ -25,7 +25,8 @@ namespace dtx::bench
 namespace
 {
 
-constexpr uint32_t kThreadsMax = 1024; /* on the device model; on servers, --coordinators */
+constexpr uint32_t kThreadsMax = 1024; /* on the performance model; on servers --coordinators
+                                          limits them further */
 constexpr uint32_t kCoroutinesMax = 1024;
 
 /* A share in per cent, kept in ten-thousandths. */
@@ -283,7 +284,7 @@ void add_options(CLI::App &app, Options &options)
     add_ycsb(app, options);
 }
 
-/* The device model carries out a trace, so these options would have no effect. */
+/* The performance model carries out a trace, so these options would have no effect. */
 static void refuse_beside_sim(const Options &options)
 {
     if (options.urls.size() != 1)

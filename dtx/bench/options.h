@@ -84,7 +84,8 @@ struct Options {
 void add_options(CLI::App &app, Options &options);
 
 /* Checks options that depend on each other and sets the defaults that follow from others. Returns
- * the device model if the URL is sim:, else null. Throws CLI::ParseError or Error. */
+ * the run on the performance model if the URL is sim:, else null. Throws CLI::ParseError or
+ * Error. */
 std::unique_ptr<Sim> settle(Options &options);
 
 /* Before anything runs: throws Error if an output file cannot be written. */

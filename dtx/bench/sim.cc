@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim.cc: make a trace on local servers, then run it on the device model, which models no conflicts
- * between transactions.
+ * sim.cc: make a trace on local servers, then run it on the performance model, here without
+ * conflicts between transactions.
  */
 #include "bench/sim.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * sim.h: --url sim: what the transactions of a workload cost on a modelled platform. dtx-bench runs
- * some transactions on local servers and traces their accesses; the device model then carries out
- * the traced accesses.
+ * some transactions on local servers and traces their accesses; the performance model then
+ * carries out the traced accesses.
  *
  * Tests: tests/tools/dtx_model_test
  */

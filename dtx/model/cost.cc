@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cost.cc: turn all attempts of a trace into scripts and let the device model carry them out.
+ * cost.cc: turn all attempts of a trace into scripts and let the performance model carry them
+ * out.
  *
  * Tests: tests/tools/dtx_model_test
  */

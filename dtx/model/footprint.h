@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * footprint.h: attempts of a trace as scripts of the device model.
+ * footprint.h: attempts of a trace as scripts of the performance model.
  *
  * Phases are those of the engine (engine/txn/commit.h): rows are read one after another; all locks
  * in one round and what they protect in the next; what was only read in two more; the redo record
