@@ -116,11 +116,12 @@ RPM_MUST_CHECK int rpm_region_faa_async(struct rpm_region *region, uint64_t offs
                                         uint64_t *found, void *context);
 
 /**
- * rpm_region_poll: reap completions, oldest first; lsn holds the offset.
+ * rpm_region_poll: reap completions, oldest first.
  *
- * An operation whose completion has an error status may have happened wholly, in part or not at
- * all, and the value or bytes it was to fetch are undefined. Only writes and atomics end in
- * RPM_E_FENCED.
+ * The lsn of a completion is the offset of its operation; of a list of steps it is the number of
+ * steps that succeeded. An operation whose completion has an error status may have happened wholly,
+ * in part or not at all (rpm_steps_async() says when a list has not), and the value or bytes it was
+ * to fetch are undefined. Only writes, atomics and lists with one of these end in RPM_E_FENCED.
  *
  * @region  Borrowed.
  * @done    out, room for @n.
