@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * media.c: open, use and close the memory of a pool.
+ * media.c: open, map and close the memory of a pool. media_file.c opens a path, media_mem.c loads,
+ * stores and persists.
  *
  * Invariants
  *   all room is allocated before the first store: a full file system is an error here, never a
@@ -123,7 +124,8 @@ static int map_pmem2(struct rpmi_media *media, const char *path)
     return 0;
 }
 
-/* Allocate all blocks or pages now, and fill the page tables if the kernel can. */
+/* Allocate all blocks or pages now, and enter them in the page tables if the kernel has
+ * MADV_POPULATE_WRITE. */
 static int reserve_room(struct rpmi_media *media, const char *path)
 {
     uint64_t bytes = media->mapped_bytes != 0 ? media->mapped_bytes : media->mem.bytes;
@@ -139,7 +141,7 @@ static int reserve_room(struct rpmi_media *media, const char *path)
         return rpmi_fail(RPM_E_IO, "cannot allocate %" PRIu64 " bytes at %s: %s", bytes,
                          path != NULL ? path : "anonymous memory", strerror(err));
 #ifdef MADV_POPULATE_WRITE
-    if (media->facts.medium != RPM_MEDIUM_FILE) /* would make a page cache dirty */
+    if (media->facts.medium != RPM_MEDIUM_FILE) /* would make its page cache dirty */
         (void)madvise(media->base, media->mem.bytes, MADV_POPULATE_WRITE);
 #endif
     return 0;

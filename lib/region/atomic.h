@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * atomic.h: one atomic op and its result, for regions and locks.
+ * atomic.h: carry out one CAS or FAA and wait for its result, for regions and locks.
  *
  * Tests: tests/unit/region/atomic_test.cpp
  */
@@ -9,7 +9,8 @@
 
 #include "conn/conn.h"
 
-/* Post @op, a CAS or FAA but for len and into, and wait. @found: the word before. */
+/* Post @op, a CAS or FAA of which this function sets len and into, and wait until it has completed.
+ * @found: the value that the word had before; set only on 0. */
 int rpmi_atomic(struct rpm_conn *conn, struct rpmi_op *op, uint64_t *found);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * model.h: the performance model: the throughput, latencies and media traffic of a load on a
  * modelled platform. It moves no bytes; the same preset and load give the same result on any
- * machine. The device model, which bytes survive a power cut, is <librpm/sim.h>. Both are in
- * librpm-sim.
+ * machine. The device model, which computes the bytes that survive a power cut, is <librpm/sim.h>.
+ * Both are in librpm-sim.
  */
 #ifndef LIBRPM_MODEL_H
 #define LIBRPM_MODEL_H
