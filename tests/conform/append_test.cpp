@@ -17,13 +17,14 @@ namespace
 
 const uint32_t WINDOW = 32;
 
-// A connection and a log on it.
+// A server, a connection to it, and a log on it. Payload and context of an asynchronous append are
+// its number.
 struct Client {
     std::unique_ptr<Server> server;
     rpm_conn *conn = nullptr;
     rpm_log *log = nullptr;
-    uint64_t sent = 0;
-    uint64_t came = 0;
+    uint64_t sent = 0; // asynchronous appends submitted
+    uint64_t came = 0; // of these, completed
 
     explicit Client(const Setup &setup, uint32_t method = 0) : server(start_server(setup.server))
     {
@@ -74,6 +75,7 @@ struct Client {
             reap();
         }
     }
+    // Appends that many records by blocking calls of @batch records each.
     void blocking(uint64_t n, uint32_t batch)
     {
         std::vector<rpm_slice> slices(batch, rpm_slice{ &sent, sizeof(sent) });
@@ -108,6 +110,7 @@ struct Client {
     }
 };
 
+// The setups on the device model.
 std::vector<Setup> models()
 {
     std::vector<Setup> some;
@@ -134,7 +137,9 @@ TEST_CASE("append: appends that are outstanding together share flushes", "[confo
     CHECK(client.reap() == 0);
     if (!rpmi_conn_is_synchronous(client.conn)) {
         // Each completion of the connection is that of one flush, or of the operation that replaces
-        // it.
+        // it. At best a flush serves WINDOW appends. But two flushes that are outstanding share the
+        // window, and the first append of a burst has one of its own (lib/log/group.c): three times
+        // as many are allowed.
         CHECK(client.conn->ended - before >= 16);
         CHECK(client.conn->ended - before <= 3 * 16);
     }
@@ -219,8 +224,8 @@ TEST_CASE("append: a lost server completes each outstanding and each held append
     CHECK(client.read().size() >= acked);
 }
 
-// The model's time can be compared. On a real machine other processes disturb both measurements, so
-// they alternate.
+// Only on the device model, whose time other processes do not disturb. All rounds together take
+// more room than the log has, so each ends with a trim.
 TEST_CASE("append: many at a time take as long as a batch, one as long as a blocking append",
           "[conform]")
 {

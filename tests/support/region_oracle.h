@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // region_oracle.h: the values that each word of a region may have: the last acknowledged one and
-// every later one that was submitted. And a user of the region that updates them.
+// every later one that was submitted. RegionUser writes to the region and reports each write to the
+// oracle.
 #ifndef TESTS_SUPPORT_REGION_ORACLE_H
 #define TESTS_SUPPORT_REGION_ORACLE_H
 
@@ -11,6 +12,7 @@
 namespace cuts
 {
 
+// A part of a write, like one struct rpm_patch.
 struct Piece {
     uint64_t offset;
     size_t len;
@@ -30,12 +32,15 @@ class RegionOracle : public Oracle
     // of it.
     uint32_t submit(const std::vector<Piece> &pieces);
     std::string bytes_of(uint32_t write, const Piece &piece) const;
+    // The write is acknowledged: its words no longer have older values.
     void acked(uint32_t write);
     // The write failed before anything was sent.
     void refused(uint32_t write);
     // Everything up to the newest write is acknowledged at the level.
     void persisted();
 
+    // creating(), removing(): from now on the region may exist or not after a fault. created(),
+    // removed(): it does, or does not, whatever fault follows.
     void creating();
     void created();
     void removing();
@@ -54,7 +59,7 @@ class RegionOracle : public Oracle
     struct Version {
         uint32_t write;
         uint64_t value;
-        bool passing; // between two parts of one write
+        bool passing; // one of two packets with bytes of the word has arrived; until acked()
     };
     struct Write {
         std::vector<Piece> pieces;
@@ -63,6 +68,7 @@ class RegionOracle : public Oracle
     struct Word {
         std::deque<Version> versions; // oldest first; the last one is the newest that was submitted
     };
+
     void put(uint32_t write, const Piece &piece);
     void add(uint32_t write, uint64_t index, uint64_t value, bool passing = false);
     uint64_t padded_end(const Piece &piece) const;
@@ -90,8 +96,9 @@ class RegionUser
     void write(uint64_t offset, size_t len);
     void writev(const std::vector<Piece> &pieces);
     void async(uint64_t offset, size_t len);
-    // Writes the pieces one after another by the server CPU.
+    // The server CPU writes the pieces one after another. @async: submits only; poll() waits.
     void steps(const std::vector<Piece> &pieces, bool async);
+    // Reports acknowledged writes to the oracle. @all: waits until none is outstanding.
     void poll(bool all);
     void persist();
     // After a loss: take the present bytes as the expected state.
@@ -109,7 +116,7 @@ class RegionUser
     RegionOracle &oracle_;
     const uint32_t level_;
     rpm_region *region_ = nullptr;
-    std::deque<uint32_t> flying_;
+    std::deque<uint32_t> flying_;             // numbers of outstanding writes
     std::deque<std::vector<rpm_step>> lists_; // outstanding, or finished
 };
 

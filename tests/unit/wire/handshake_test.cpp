@@ -159,7 +159,7 @@ TEST_CASE("handshake: every changed byte of what is sent with an accept message 
         changed.beside[i] ^= 0x40;
         CHECK(rpmi_sealed_get(&changed, "open sesame", sealed, &found) == RPM_E_DENIED);
     }
-    for (uint32_t len : { 0u, 47u, 49u }) { // left out, cut short, one too many
+    for (uint32_t len : { 0u, 47u, 49u }) { // all left out, the last left out, one too many
         rpmi_transcript changed = transcript;
 
         changed.beside_bytes = len;
@@ -176,7 +176,9 @@ TEST_CASE("handshake: messages of another version or kind, or cut short, are dis
         rpmi_transcript cut = transcript;
 
         CHECK(rpmi_net_hello_get(transcript.hello, len) == RPM_E_PROTO);
-        if (len < 7 || len > 8) { // without its version it is of version 0
+        // If 7 or 8 bytes are kept, the magic (7 letters and a zero) is whole and the version is 0:
+        // that is another version, not a broken hello.
+        if (len < 7 || len > 8) {
             memset(cut.hello + len, 0, sizeof(cut.hello) - len);
             CHECK(rpmi_net_hello_get(cut.hello, sizeof(cut.hello)) == RPM_E_PROTO);
         }
