@@ -57,6 +57,8 @@ void recover(Found &database, DatabaseResult &result, bool vacuum)
     try {
         result.leftovers = look_for_leftovers(*database.cluster);
     } catch (const Fenced &failure) {
+        /* A promotion or restoration was interrupted: the recovery below finishes or drops it, and
+         * leftovers cannot be counted before. */
         if (failure.code() != RPM_E_FENCED)
             throw;
         fprintf(stderr, "dtx-check: %s\n", failure.what());

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * command_servers.cc: dtx-check promote and restore: use the database without some servers, and
- * use a server again.
+ * command_servers.cc: dtx-check promote and restore. promote makes other copies the primaries of
+ * the shards of lost servers (Cluster::promote); restore copies the shards of a server back to it
+ * and uses it again (Cluster::restore). find_database() does not connect to the servers that they
+ * name.
  *
  * Tests: tests/tools/dtx_promote_test
  */

@@ -24,7 +24,8 @@ struct Print {
     uint64_t version;
 };
 
-/* Compares the objects of one table, copy by copy. */
+/* Compares the objects of one table, copy by copy: copy 0 first, and each copy in the same order of
+ * objects. */
 class Comparison
 {
   public:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copies.h: check that every object is whole, and the same on all copies.
+ * copies.h: check that no object is torn, and that every object has the same bytes on all copies.
  *
  * Tests: tests/unit/dtx/check/copies_test.cpp
  */
@@ -15,10 +15,13 @@
 namespace dtx::checks
 {
 
-/* Findings of each copy, by rules "whole" and, except for copy 0, "copies". */
+/* Reads all objects. Returns the findings of each copy: rule "whole" has the torn objects and, for
+ * all copies but copy 0, which is the primary, rule "copies" those that differ from the primary's.
+ */
 std::vector<Findings> check_copies(const Cluster &cluster);
 
-/* "table 'stock' shard 1 slot 17 (key 281474976710673, version 3)". */
+/* Where an object is, for a finding; @image: its bytes, with its header. For example:
+ * "table 'stock' shard 1 slot 17 (key 281474976710673, version 3)". */
 std::string place_of(const Cluster &cluster, Address address, const unsigned char *image);
 
 } // namespace dtx::checks
