@@ -3,7 +3,7 @@
  * rpm_log.cc: rpm-log, which appends standard input to a log and prints logs. This file has the
  * options; the subcommands are in tools/log/.
  *
- * Tests: tests/tools/
+ * Tests: tests/tools/log_test
  */
 #include "cli.h"
 #include "log/logtool.h"

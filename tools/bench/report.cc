@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * report.cc: the output of rpm-bench run: the table, and the CSV and JSON files.
+ *
+ * Tests: tests/tools/bench_test
  */
 #include "bench/run.h"
 #include "facts.h"

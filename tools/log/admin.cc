@@ -2,7 +2,7 @@
 /*
  * admin.cc: the commands info, verify, trim, list and remove of rpm-log.
  *
- * Tests: tests/tools/
+ * Tests: tests/tools/log_test
  */
 #include "facts.h"
 #include "log/logtool.h"

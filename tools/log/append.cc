@@ -4,7 +4,7 @@
  * after a lost connection rpm_log_resume() reports which records are absent, and the command
  * appends these again.
  *
- * Tests: tests/tools/, tests/kill/, scripts/quickstart
+ * Tests: tests/tools/log_test, tests/kill/, scripts/quickstart
  */
 #include "log/append.h"
 

@@ -2,6 +2,8 @@
 /*
  * input.h: records from a file descriptor: lines, newline included, or pieces of a fixed size. A
  * file comes back byte for byte when its records are joined.
+ *
+ * Tests: tests/tools/log_test
  */
 #ifndef RPM_TOOLS_LOG_INPUT_H
 #define RPM_TOOLS_LOG_INPUT_H

@@ -4,7 +4,7 @@
  *
  * A reader that closes the pipe ends the command, without a failure.
  *
- * Tests: tests/tools/
+ * Tests: tests/tools/log_test, tests/tools/full_test
  */
 #include "log/logtool.h"
 
@@ -50,6 +50,7 @@ class Output
     std::string buffer_;
 };
 
+/* The level that a record must have reached to be printed; RPM_VISIBLE if the user gave none. */
 static uint32_t reader_level(const Common &common)
 {
     return common.level == 0 ? static_cast<uint32_t>(RPM_VISIBLE) : common.level;
@@ -85,7 +86,8 @@ int cat(const CatOptions &options)
     return cli::kDone;
 }
 
-/* The LSN at which the last @n records start. */
+/* Reads the log from its head. Returns the LSN at which the last @n records start, 0 if the log has
+ * none. */
 static uint64_t find_last(Session &session, uint64_t n, uint32_t level)
 {
     std::deque<uint64_t> starts;

@@ -2,7 +2,7 @@
 /*
  * repair.cc: report the records of a log whose head is damaged, and write a new head if asked to.
  *
- * Tests: tests/tools/
+ * Tests: tests/tools/log_test
  */
 #include "log/logtool.h"
 

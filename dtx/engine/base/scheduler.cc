@@ -80,7 +80,7 @@ void Scheduler::run(std::vector<Task<void>> &tasks,
         poll(idle_until_ns());
     }
     for (Task<void> &task : tasks)
-        task.await_resume();
+        task.await_resume(); /* throws what the task threw */
 }
 
 } // namespace dtx
