@@ -118,9 +118,9 @@ static void reconnect(Session &session, const CatOptions &options, uint64_t next
     session.open_reader(next_lsn, reader_level(options));
 }
 
-static void follow(Session &session, const CatOptions &options, Output &output)
+/* @next_lsn: where the session's reader stands. */
+static void follow(Session &session, const CatOptions &options, Output &output, uint64_t next_lsn)
 {
-    uint64_t next_lsn = 0;
     rpm_record record;
 
     while (!cli::stopped()) {
@@ -155,7 +155,7 @@ int tail(const CatOptions &options)
         from = find_last(session, options.last, reader_level(options));
     session.open_reader(from, reader_level(options));
     if (options.follow) {
-        follow(session, options, output);
+        follow(session, options, output, from);
         (void)output.flush();
         return cli::kDone;
     }
