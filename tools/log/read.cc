@@ -62,27 +62,30 @@ static void open_for_reading(Session &session, const Common &common)
     session.open_log(common, rpm_log_opts_init());
 }
 
+/* Print records until the tail, @count at most. An error is thrown after the records read before it
+ * are printed. */
+static void print(Session &session, Output &output, const char *command, uint64_t count)
+{
+    rpm_record record;
+    int found = 1;
+
+    while (found == 1 && count-- > 0 && !cli::stopped()) {
+        found = rpm_reader_next(session.reader.get(), &record);
+        if (found == 1 && !output.put(record))
+            return;
+    }
+    (void)output.flush();
+    cli::check(command, found);
+}
+
 int cat(const CatOptions &options)
 {
     Session session(options);
     Output output(options.lsn);
-    rpm_record record;
-    uint64_t left = options.count;
-    bool wanted = true;
 
     open_for_reading(session, options);
     session.open_reader(options.from, reader_level(options));
-    while (wanted && left-- > 0 && !cli::stopped()) {
-        int found = rpm_reader_next(session.reader.get(), &record);
-
-        if (found < 0)
-            (void)output.flush();
-        if (cli::check("cat", found) == 0)
-            break;
-        wanted = output.put(record);
-    }
-    if (wanted)
-        (void)output.flush();
+    print(session, output, "cat", options.count);
     return cli::kDone;
 }
 
@@ -126,11 +129,10 @@ static void follow(Session &session, const CatOptions &options, Output &output, 
     while (!cli::stopped()) {
         int found = rpm_reader_next(session.reader.get(), &record);
 
-        if (found == 0) {
-            if (!output.flush())
-                return;
+        if (found != 1 && !output.flush())
+            return;
+        if (found == 0)
             found = rpm_reader_wait(session.reader.get(), 200000, &record);
-        }
         if (found == 1) {
             next_lsn = record.next_lsn;
             if (!output.put(record))
@@ -141,29 +143,23 @@ static void follow(Session &session, const CatOptions &options, Output &output, 
             cli::check("tail", found);
         }
     }
+    (void)output.flush();
 }
 
 int tail(const CatOptions &options)
 {
     Session session(options);
     Output output(options.lsn);
-    rpm_record record;
     uint64_t from = options.from;
 
     open_for_reading(session, options);
     if (from == 0)
         from = find_last(session, options.last, reader_level(options));
     session.open_reader(from, reader_level(options));
-    if (options.follow) {
+    if (options.follow)
         follow(session, options, output, from);
-        (void)output.flush();
-        return cli::kDone;
-    }
-    while (!cli::stopped() &&
-           cli::check("tail", rpm_reader_next(session.reader.get(), &record)) == 1)
-        if (!output.put(record))
-            return cli::kDone;
-    (void)output.flush();
+    else
+        print(session, output, "tail", UINT64_MAX);
     return cli::kDone;
 }
 
