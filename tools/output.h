@@ -80,6 +80,18 @@ inline int close_standard(const std::string &name, int code)
     return code == kDone ? static_cast<int>(kFailed) : code;
 }
 
+/* @text as a field of CSV, in quotes if it needs them. */
+inline std::string csv_field(const std::string &text)
+{
+    std::string quoted = "\"";
+
+    if (text.find_first_of(",\"\n") == std::string::npos)
+        return text;
+    for (char letter : text)
+        quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
+    return quoted + "\"";
+}
+
 enum class Mode { kReplace, kAppend };
 
 /* A file to be written, or with "-" standard output. The constructor checks that it can be opened,

@@ -145,18 +145,6 @@ std::vector<Column> columns_of(const Report &report)
     return all;
 }
 
-/* A field of CSV, quoted if it needs quotes. */
-std::string field(const std::string &text)
-{
-    std::string quoted = "\"";
-
-    if (text.find_first_of(",\"\n") == std::string::npos)
-        return text;
-    for (char letter : text)
-        quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
-    return quoted + "\"";
-}
-
 Json counts_json(const KindCounts &counts)
 {
     return { { "committed", counts.committed },
@@ -321,7 +309,7 @@ void append_csv(const Report &report)
     std::string row;
 
     for (const Column &column : columns_of(report))
-        row += (row.empty() ? "" : ",") + field(column.value);
+        row += (row.empty() ? "" : ",") + cli::csv_field(column.value);
     put_text(report.options.csv, cli::Mode::kAppend, row + "\n");
 }
 

@@ -141,17 +141,6 @@ std::vector<Cell> cells_of(const std::string &run, const std::string &url, const
     return cells;
 }
 
-std::string quoted(const std::string &text)
-{
-    std::string out = "\"";
-
-    if (text.find_first_of(",\"\n") == std::string::npos)
-        return text;
-    for (char c : text)
-        out += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return out + "\"";
-}
-
 } // namespace
 
 void Csv::add(const std::string &run, const std::string &url, const Row &row)
@@ -162,7 +151,7 @@ void Csv::add(const std::string &run, const std::string &url, const Row &row)
 
     for (const Cell &cell : cells) {
         heading += (heading.empty() ? "" : ",") + std::string(cell.name);
-        text += (text.empty() ? "" : ",") + quoted(cell.value);
+        text += (text.empty() ? "" : ",") + cli::csv_field(cell.value);
     }
     file_.write((headed_ ? "" : heading + "\n") + text + "\n");
     headed_ = true;

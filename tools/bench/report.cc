@@ -116,12 +116,6 @@ static std::string pace_name(uint32_t pace)
     return words;
 }
 
-/* As a field of CSV. */
-static std::string quoted(const std::string &text)
-{
-    return text.find_first_of(",\"") == std::string::npos ? text : '"' + text + '"';
-}
-
 /* Each row has all parameters, so that rows of several files can be joined. */
 void Report::write_csv(bool complete) const
 {
@@ -147,9 +141,9 @@ void Report::write_csv(bool complete) const
              << method_name(line.result.method) << ','
              << rpm_medium_name(static_cast<rpm_medium>(facts_.medium)) << ','
              << rpm_domain_name(static_cast<rpm_domain>(facts_.domain)) << ','
-             << quoted(options_.hints) << ',' << pace_name(options_.pace) << ','
-             << ramp_seconds(options_) << ',' << quoted(options_.url) << ',' << rpm_version() << ','
-             << (complete ? "yes" : "no") << '\n';
+             << cli::csv_field(options_.hints) << ',' << pace_name(options_.pace) << ','
+             << ramp_seconds(options_) << ',' << cli::csv_field(options_.url) << ','
+             << rpm_version() << ',' << (complete ? "yes" : "no") << '\n';
     }
     csv_->write(text.str());
     csv_->close();
