@@ -196,7 +196,7 @@ void Report::write_json(bool complete) const
                           { "ops_per_second_sd", line.result.rate.deviation() },
                           { "memory_bytes", line.result.memory },
                           { "latency_ns", latency_json(line.tally) },
-                          { "pace", pace_json(line.result.stats) } });
+                          { "pace_counters", pace_json(line.result.stats) } });
     json["lines"] = lines;
     json_->write(json.dump(2) + '\n');
     json_->close();
