@@ -385,6 +385,7 @@ class CommandTest(Base):
         self.assertEqual(done.stdout.splitlines()[-1], 'rows 1 inside 1 outside 0')
         report = (self.out / 'report.html').read_text()
         self.assertIn('Modelled, preset hints, seed 1', report)
+        self.assertIn('a performance model', report)
         for word in ('http:', 'https:', '<script', '<link', 'url('):
             self.assertNotIn(word, report)
         again = self.ablation('--no-figures', '--from-csv', str(self.out / 'csv'))

@@ -66,7 +66,7 @@ void add_servers(CLI::App &app, Options &options)
 {
     app.add_option("--url", options.urls,
                    "URL of a server, repeated for each (local servers are started); or sim:, "
-                   "the device model")
+                   "the performance model")
         ->type_name("URL");
     number(app, "--servers", options.servers, "Number of local servers to start (3)", 1, 64);
     app.add_option("--link", options.link, "How clients reach the local servers (direct)")

@@ -90,8 +90,8 @@ Sim::Sim(Options &options)
     take_url(options.urls.front());
     if (options.coroutines > kCoroutinesMax)
         throw Error(0, "--coroutines " + std::to_string(options.coroutines) +
-                           ": the device model runs at most " + std::to_string(kCoroutinesMax) +
-                           " in a thread");
+                           ": the performance model runs at most " +
+                           std::to_string(kCoroutinesMax) + " in a thread");
     if (options.phases == "fewest")
         options.phases = "one-sided"; /* the model's default: it has no "fewest" */
     (void)model::parse_phases(options.phases);
@@ -124,7 +124,7 @@ void Sim::carry_out() const
     model::Trace trace = model::read_trace(trace_);
     model::Model model = model::open_model(common_.preset);
 
-    printf("%s on the device model, preset %s, %u servers, without conflicts; more with "
+    printf("%s on the performance model, preset %s, %u servers, without conflicts; more with "
            "--trace and dtx-model\n",
            trace.workload.c_str(), common_.preset.c_str(), trace.servers);
     for (model::Point point : points_) {

@@ -67,8 +67,8 @@ $body
 </html>
 ''')
 ORIGIN = {
-    'model': 'Every number here is <b>modelled</b>: it comes out of a device model that knows the '
-             'costs of the parts of one described server, not out of hardware.',
+    'model': 'Every number here is <b>modelled</b>: it comes out of a performance model that knows '
+             'the costs of the parts of one described server, not out of hardware.',
     'live': 'The numbers are <b>live</b>: they were measured on the platform named above.',
 }
 PUBLISHED_FOR = 'hints'  # the preset that describes the server of the published values
