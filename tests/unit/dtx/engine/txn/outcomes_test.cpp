@@ -385,20 +385,22 @@ TEST_CASE("dtx: a session that joins again interrupts no commit that has begun t
           "[unit]")
 {
     constexpr uint64_t kPairs = 6;
+    constexpr int kTimes = 160;
     std::string mode = GENERATE("", ",mode=ring", "tcp");
     dtx::Options options;
 
     options.durable = GENERATE(false, true);
     options.replicas = 2;
-    options.numbers = 15; /* too few to admit transactions one at a time before they are used up */
+    options.numbers = 60; /* for all coroutines: the session joins again after so many attempts */
     options.interleave = 100;
 
-    Database db(2, options, Tables(), mode);
+    /* Each time the session joins again it leaves slots that it had reserved for new rows. */
+    Database db(2, options, Tables(20000), mode);
     Session session(*db.cluster, 0);
     std::vector<Task<void>> tasks;
     uint64_t committed = 0;
     auto add = [&](uint64_t pair) -> Task<void> {
-        for (int i = 0; i < 40; i++) {
+        for (int i = 0; i < kTimes; i++) {
             dtx::Outcome outcome = co_await session.transact([&](Txn &txn) -> Task<bool> {
                 for (uint64_t key : { in_partition(0, pair), in_partition(1, pair) }) {
                     auto row = co_await txn.read(db.tables.accounts, key);
@@ -420,13 +422,13 @@ TEST_CASE("dtx: a session that joins again interrupts no commit that has begun t
     for (uint64_t pair = 0; pair < kPairs; pair++)
         tasks.push_back(add(pair));
     session.run(std::move(tasks));
-    CHECK(committed == 40 * kPairs);
+    CHECK(committed == kTimes * kPairs);
     CHECK(session.counters().unknown == 0);
     CHECK(session.counters().rejoined > 10);
     CHECK(now(session, [&](Txn &txn) -> Task<bool> {
               for (uint64_t pair = 0; pair < kPairs; pair++)
                   for (uint64_t key : { in_partition(0, pair), in_partition(1, pair) })
-                      AWAIT_CHECK((co_await txn.read(db.tables.accounts, key))->cents == 40);
+                      AWAIT_CHECK((co_await txn.read(db.tables.accounts, key))->cents == kTimes);
               co_return true;
           }) == Status::committed);
 }
