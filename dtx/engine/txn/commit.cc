@@ -102,7 +102,6 @@ bool Commit::take_versions()
         if (access->seen && access->current != access->version &&
             !store_.servers.canary(kCanaryValidate))
             return false;
-        (void)next_version(store_.servers.cluster(), access->address, access->current);
         access->version = access->current;
     }
     return true;
@@ -173,8 +172,10 @@ void Commit::make_versions()
         ObjectHeader &header = access->header();
 
         DTX_ASSERT(access->locked);
-        header.version = access->version +
-                         (store_.servers.canary(kCanaryVersion) && access->version > 0 ? 0 : 1);
+        header.version =
+            store_.servers.canary(kCanaryVersion) && access->version > 0
+                ? access->version
+                : next_version(store_.servers.cluster(), access->address, access->version);
         header.writer = set_.txn;
         seal(access->image, access->bytes);
     }
