@@ -35,12 +35,17 @@ inline Json node(int32_t value)
     return value < 0 ? Json() : Json(value);
 }
 
-/* Adds the facts that a program reports with its results. */
-inline void add_main(Json &out, const rpm_facts &facts)
+inline void add_memory(Json &out, const rpm_facts &facts)
 {
     out["medium"] = rpm_medium_name(static_cast<rpm_medium>(facts.medium));
     out["domain"] = rpm_domain_name(static_cast<rpm_domain>(facts.domain));
     out["domain_declared"] = facts.domain_declared != 0;
+}
+
+/* Adds the facts that a program reports with its results. */
+inline void add_main(Json &out, const rpm_facts &facts)
+{
+    add_memory(out, facts);
     out["modelled"] = facts.modelled != 0;
 }
 
@@ -49,9 +54,7 @@ inline Json json(const rpm_facts &facts)
 {
     Json out;
 
-    out["medium"] = rpm_medium_name(static_cast<rpm_medium>(facts.medium));
-    out["domain"] = rpm_domain_name(static_cast<rpm_domain>(facts.domain));
-    out["domain_declared"] = facts.domain_declared != 0;
+    add_memory(out, facts);
     out["ddio"] = answer(facts.ddio);
     out["native_flush"] = answer(facts.native_flush);
     out["atomic_write"] = answer(facts.atomic_write);
