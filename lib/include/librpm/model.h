@@ -49,7 +49,8 @@ struct rpm_load {
     uint32_t persist;       /* enum rpm_load_persist */
     uint32_t memory;        /* enum rpm_load_memory: that is read, written or swapped */
     uint32_t flush_memory;  /* enum rpm_load_memory: what the READ of a persist reads */
-    uint32_t pattern;       /* enum rpm_load_pattern; sequential: each thread in its own area */
+    uint32_t pattern;       /* enum rpm_load_pattern; sequential: each thread in its own area, or in
+                               a mix in two: it reads one and writes the other */
     uint64_t bytes;         /* of an operation, 1 B..1 MiB; 0: 64 */
     uint64_t fence_bytes;  /* a core fences after this many; 0: each operation; UINT64_MAX: never */
     uint64_t pad_bytes;    /* a write's length is rounded up to this; 0: 1 */

@@ -109,8 +109,8 @@ void rpmi_server_client_post(struct rpmi_server_model *server, uint32_t slot)
     struct rpmi_slot_op *op = &server->slot[slot];
 
     op->start_ps = server->now_ps;
-    op->address = rpmi_load_address(server, op->thread);
     op->write = rpmi_load_writes(server);
+    op->address = rpmi_load_address(server, op->thread, op->write);
     op->flushing = false;
     rpmi_server_client_send(server, slot);
 }

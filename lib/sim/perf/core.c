@@ -153,11 +153,11 @@ static void begin(struct rpmi_server_model *server, struct rpmi_core *core, uint
 static void begin_next(struct rpmi_server_model *server, struct rpmi_core *core)
 {
     uint32_t index = (uint32_t)(core - server->core);
-    uint64_t address = rpmi_load_address(server, index);
 
     core->writes = rpmi_load_writes(server);
     core->wrote = core->writes;
-    begin(server, core, address, core->writes ? core->op_class->written : core->op_class->bytes);
+    begin(server, core, rpmi_load_address(server, index, core->writes),
+          core->writes ? core->op_class->written : core->op_class->bytes);
 }
 
 /* Begin the next part of a call, without waiting for the part before. A swap by a core is a load,

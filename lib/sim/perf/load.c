@@ -2,8 +2,9 @@
 /*
  * load.c: check a load, and compute the addresses of its operations.
  *
- * Each sequential thread has its own area and begins at a random address in it. A load on one
- * module uses only the chunks of the interleaving that belong to that module.
+ * Each sequential thread has its own area and begins at a random address in it. In a mix it has one
+ * area that it reads and another that it writes, as in a copy. A load on one module uses only the
+ * chunks of the interleaving that belong to that module.
  *
  * Tests: tests/unit/sim/perf/load_test.cpp
  */
@@ -17,6 +18,11 @@
 #define REGION_DEFAULT ((uint64_t)1 << 30)
 #define OPS_MAX ((uint64_t)1 << 24)
 #define OPS_DEFAULT 20000u
+
+uint32_t rpmi_load_areas(const struct rpm_load *load)
+{
+    return load->threads * (load->op == RPM_LOAD_MIX ? 2 : 1);
+}
 
 static uint64_t or_else(uint64_t value, uint64_t otherwise)
 {
@@ -73,7 +79,7 @@ static int check_sizes(const struct rpmi_params *params, const struct rpm_load *
     uint64_t modules = params->dimms * params->interleave;
 
     if (load->region_bytes > REGION_MAX ||
-        load->region_bytes / load->threads < 2 * (modules + load->align_bytes + span))
+        load->region_bytes / rpmi_load_areas(load) < 2 * (modules + load->align_bytes + span))
         return refuse("a region is at most 64 GiB and has room for some operations of each thread",
                       load->region_bytes);
     if (load->one_dimm != 0 &&
@@ -171,7 +177,7 @@ void rpmi_load_count_starts(struct rpmi_server_model *server)
     uint64_t chunk = server->params->interleave;
     uint64_t stripe = server->modules * chunk;
 
-    starts->area_bytes = load->region_bytes / load->threads / stripe * stripe;
+    starts->area_bytes = load->region_bytes / rpmi_load_areas(load) / stripe * stripe;
     if (load->one_dimm == 0) {
         starts->in_area = starts_in(load, starts->area_bytes);
         starts->in_region = starts_in(load, load->region_bytes);
@@ -183,21 +189,22 @@ void rpmi_load_count_starts(struct rpmi_server_model *server)
     RPM_ASSERT(starts->in_area > 0 && starts->in_region >= starts->in_area);
 }
 
-uint64_t rpmi_load_address(struct rpmi_server_model *server, uint32_t thread)
+uint64_t rpmi_load_address(struct rpmi_server_model *server, uint32_t thread, bool writes)
 {
     const struct rpm_load *load = &server->load;
     const struct rpmi_load_starts *starts = &server->starts;
+    uint32_t area = thread + (load->op == RPM_LOAD_MIX && writes ? load->threads : 0);
     uint64_t offset;
 
     if (load->pattern == RPM_LOAD_RANDOM) {
         offset = offset_of(server, rpmi_rng_below(&server->rng, starts->in_region));
         return (load->one_dimm != 0 ? on_one(server, thread, offset) : offset) + load->skew_bytes;
     }
-    offset = offset_of(server, server->position[thread]);
-    server->position[thread] = (server->position[thread] + 1) % starts->in_area;
+    offset = offset_of(server, server->position[area]);
+    server->position[area] = (server->position[area] + 1) % starts->in_area;
     if (load->one_dimm != 0)
         offset = on_one(server, thread, offset);
-    return thread * starts->area_bytes + offset + load->skew_bytes;
+    return area * starts->area_bytes + offset + load->skew_bytes;
 }
 
 /* Does the previous sequential operation end in the line in which this one begins? */
@@ -213,7 +220,7 @@ static void fill_cache(struct rpmi_server_model *server)
     uint32_t thread = 0;
 
     while (lines > 0) {
-        uint64_t address = rpmi_load_address(server, thread);
+        uint64_t address = rpmi_load_address(server, thread, true);
         uint64_t end = address + rpmi_load_written(&server->load);
 
         for (uint64_t at = address / RPMI_LINE_BYTES; at * RPMI_LINE_BYTES < end; at++) {
@@ -229,7 +236,7 @@ void rpmi_load_start(struct rpmi_server_model *server)
 {
     const struct rpm_load *load = &server->load;
 
-    for (uint32_t i = 0; i < load->threads; i++)
+    for (uint32_t i = 0; i < rpmi_load_areas(load); i++)
         server->position[i] = rpmi_rng_below(&server->rng, server->starts.in_area);
     if (load->op == RPM_LOAD_READ || load->memory == RPM_LOAD_DRAM)
         return;

@@ -159,8 +159,8 @@ struct rpmi_fetches {
 
 /* At how many addresses operations of a load may start. */
 struct rpmi_load_starts {
-    uint64_t area_bytes; /* of each thread, for sequential loads */
-    uint64_t in_area;    /* starts in the area of a thread */
+    uint64_t area_bytes; /* of each area of a sequential load */
+    uint64_t in_area;    /* starts in an area */
     uint64_t in_region;
     uint64_t in_chunk; /* of the interleaving, for loads on a single module */
 };
@@ -187,7 +187,7 @@ struct rpmi_server_model {
     struct rpmi_slot_op *slot;
     uint32_t slots;
     struct rpmi_load_starts starts;
-    uint64_t *position; /* number of the next operation of each thread or core in its area */
+    uint64_t *position; /* number of the next operation in each area */
     struct rpmi_wire *thread;
     struct rpmi_wire nic_in, wire_in, wire_out, pcie_in, pcie_out;
     struct rpmi_wire link_there, link_back; /* between the sockets */
@@ -244,8 +244,11 @@ void rpmi_server_dispatch(struct rpmi_server_model *server, enum rpmi_perf_event
 /* load.c */
 void rpmi_load_count_starts(struct rpmi_server_model *server);
 
-/* Where the next operation of a thread starts, in bytes. */
-uint64_t rpmi_load_address(struct rpmi_server_model *server, uint32_t thread);
+/* Areas of a sequential load: one of each thread, or two in a mix. */
+uint32_t rpmi_load_areas(const struct rpm_load *load);
+
+/* Where the next operation of a thread starts, in bytes; @writes: the operation is a write. */
+uint64_t rpmi_load_address(struct rpmi_server_model *server, uint32_t thread, bool writes);
 /* Draw the threads' positions, and fill the caches as a long run leaves them. */
 void rpmi_load_start(struct rpmi_server_model *server);
 bool rpmi_load_writes(

@@ -39,7 +39,7 @@ static bool reserve_rings(struct rpmi_server_model *server, uint64_t clients, ui
     server->slots = (uint32_t)clients;
     server->inbound_room = (uint32_t)tlps;
     server->slot = rpmi_alloc((clients + 1) * sizeof(*server->slot), 64);
-    server->position = rpmi_alloc(load->threads * sizeof(*server->position), 64);
+    server->position = rpmi_alloc(rpmi_load_areas(load) * sizeof(*server->position), 64);
     server->thread = rpmi_alloc(load->threads * sizeof(*server->thread), 64);
     server->inbound = rpmi_alloc(tlps * sizeof(*server->inbound), 64);
     server->tlp = rpmi_alloc(tlps * sizeof(*server->tlp), 64);

@@ -170,7 +170,7 @@ TEST_CASE("load: every operation lies in the region, on its module, at its align
         rpmi_load_start(bench.server);
         for (int i = 0; i < 3000; i++) {
             uint32_t thread = static_cast<uint32_t>(i) % load.threads;
-            uint64_t address = rpmi_load_address(bench.server, thread);
+            uint64_t address = rpmi_load_address(bench.server, thread, true);
             uint64_t last = address + rpmi_load_written(&load) - 1;
 
             REQUIRE(address >= load.skew_bytes);
@@ -223,11 +223,11 @@ TEST_CASE("load: sequential operations follow each other and wrap in their area"
     Bench bench(load);
     rpmi_load_start(bench.server);
     for (uint32_t thread = 0; thread < 2; thread++) {
-        uint64_t before = rpmi_load_address(bench.server, thread);
+        uint64_t before = rpmi_load_address(bench.server, thread, true);
         std::set<uint64_t> all = { before };
 
         for (int i = 0; i < 191; i++) {
-            uint64_t address = rpmi_load_address(bench.server, thread);
+            uint64_t address = rpmi_load_address(bench.server, thread, true);
 
             REQUIRE((address == before + 256 || address == thread * 49152u));
             before = address;
@@ -239,6 +239,30 @@ TEST_CASE("load: sequential operations follow each other and wrap in their area"
     }
 }
 
+TEST_CASE("load: a sequential mix reads one area and writes another, each in order", "[unit]")
+{
+    rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_MIX);
+
+    load.pattern = RPM_LOAD_SEQUENTIAL;
+    load.threads = 2;
+    load.region_bytes = 4 * 60000; // areas of 49152 B
+    Bench bench(load);
+    rpmi_load_start(bench.server);
+    for (uint32_t thread = 0; thread < 2; thread++)
+        for (bool writes : { false, true }) {
+            uint64_t begin = (thread + (writes ? 2 : 0)) * 49152ull;
+            uint64_t before = rpmi_load_address(bench.server, thread, writes);
+
+            for (int i = 0; i < 1000; i++) {
+                uint64_t address = rpmi_load_address(bench.server, thread, writes);
+
+                rpmi_load_address(bench.server, thread, !writes); // the other area's next one
+                REQUIRE(address == (before + 64 < begin + 49152 ? before + 64 : begin));
+                before = address;
+            }
+        }
+}
+
 TEST_CASE("load: random operations begin everywhere in the region", "[unit]")
 {
     rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_WRITE);
@@ -247,7 +271,7 @@ TEST_CASE("load: random operations begin everywhere in the region", "[unit]")
     Bench bench(load);
     std::set<uint64_t> all;
     for (int i = 0; i < 20000; i++)
-        all.insert(rpmi_load_address(bench.server, 0));
+        all.insert(rpmi_load_address(bench.server, 0, true));
     CHECK(all.size() == 1000);
     CHECK(*all.rbegin() == 999 * 64);
 }

@@ -186,7 +186,7 @@ TEST_CASE("server model: results are the same on any machine", "[unit]")
         { "hints", chain, 47810576, 5470375, 8942000, 538880, 538880, 0, 258726 },
         { "hints", stream, 236600000, 947228, 1774500, 512000, 512000, 0, 50866 },
         { "hints", store, 37050600, 74341, 309800, 518912, 392192, 0, 67299 },
-        { "hints-1dimm", mix, 552828000, 65793349, 103651800, 1728512, 638208, 1248, 133542 },
+        { "hints-1dimm", mix, 544704400, 66287227, 104042267, 1733632, 618496, 1209, 132931 },
         { "adr", clients(RPM_BY_CALL, RPM_LOAD_WRITE, 256), 95280000, 11433600, 11433600, 0, 512000,
           0, 138089 },
         { "hints,dimms=3 dimms", clients(RPM_BY_NIC, RPM_LOAD_CAS, 8), 365224800, 43826976,
