@@ -61,8 +61,9 @@ extern const Experiment kNuma = {
     "keep persistent memory on the socket of the NIC and of the cores that use it",
     "How much slower is memory of the other socket?",
     "Writes lose more than half; reads lose little.",
-    "A line from another socket crosses the link between them, and its write changes the "
-    "directory, which the modules keep in their media: one more write for each media line.",
+    "A line from another socket crosses the link between them. Its write waits until the directory "
+    "is read, which the modules keep beside each line, and changes it: one more write for each "
+    "media line.",
     { { "h1_cores", "Cores, sequential, by threads", "line", "x", "gbs", "threads", "GB/s", false,
         false },
       { "h1_clients", "Clients, random, one-sided", "line", "x", "mops", "bytes of an operation",

@@ -23,6 +23,7 @@ struct rpmi_buffer_entry {
     uint8_t held;  /* bit for each of its 64-byte lines in the buffer */
     bool busy;     /* it is being written or read, and cannot be evicted */
     bool whole;    /* the rest of the line was read before it was written */
+    bool remote;   /* a line from the other socket: the directory is written with it */
     uint16_t next; /* in its chain, + 1 */
 };
 

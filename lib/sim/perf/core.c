@@ -74,6 +74,12 @@ static void issue_write(struct rpmi_server_model *server, struct rpmi_core *core
         rpmi_server_memory_read(server, dram, line, RPMI_OWNER(RPMI_OWNER_FILL, index), 0);
         return;
     }
+    if (rpmi_server_memory_needs_grant(server, dram) && !is_clwb(core)) {
+        core->under_way++;
+        rpmi_server_memory_read(server, dram, line, RPMI_OWNER(RPMI_OWNER_GRANT, index),
+                                half_ps(server, core));
+        return;
+    }
     if (is_clwb(core)) {
         core->fills++;
         rpmi_server_memory_read(server, dram, line, RPMI_OWNER(RPMI_OWNER_FILL, index), 0);
@@ -284,6 +290,12 @@ void rpmi_server_core_line(struct rpmi_server_model *server, uint32_t index)
     RPM_ASSERT(core->under_way > 0);
     core->under_way--;
     step(server, core);
+}
+
+/* The other socket grants the core a line of the pool to stream, which now crosses the link. */
+void rpmi_server_core_granted(struct rpmi_server_model *server, uint32_t index, uint64_t line)
+{
+    rpmi_server_memory_write(server, false, line, RPMI_OWNER(RPMI_OWNER_CORE, index), 0);
 }
 
 /* The line of a cached store has arrived: it enters the cache, and the evicted line goes to its

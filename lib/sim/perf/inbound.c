@@ -30,15 +30,18 @@ static uint32_t lines_of(const struct rpmi_inbound *entry)
     return entry->bytes == 0 ? 0 : (uint32_t)(end / RPMI_LINE_BYTES - first_of(entry));
 }
 
-/* Send the reads for partial lines. */
+/* Send the reads for partial lines, and for lines that the other socket must grant. */
 static void start(struct rpmi_server_model *server, struct rpmi_inbound *entry, uint32_t place)
 {
     uint64_t line = first_of(entry);
+    bool needs_grant = rpmi_server_memory_needs_grant(server, entry->dram);
 
     for (uint32_t i = 0; i < lines_of(entry); i++, line++) {
-        if (!rpmi_line_is_partial(line, entry->address, entry->address + entry->bytes))
+        bool partial = rpmi_line_is_partial(line, entry->address, entry->address + entry->bytes);
+
+        if (!partial && !needs_grant)
             continue;
-        server->partial_words++;
+        server->partial_words += partial;
         if (server->ddio && (entry->dram || rpmi_llc_has(&server->llc, line)))
             continue;
         entry->reads++;

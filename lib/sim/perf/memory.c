@@ -3,8 +3,8 @@
  * memory.c: the module of a line, and the path to it from the socket of the NIC and cores.
  *
  * A pool is interleaved over its modules. From the remote socket every line crosses the link
- * between the sockets, which takes time each way, and a write also changes the directory that the
- * modules hold.
+ * between the sockets, which takes time each way. The modules hold a directory of the lines that
+ * another socket owns: a write from there waits until the line's state is read, and changes it.
  *
  * Tests: tests/unit/sim/perf/memory_test.cpp
  */
@@ -28,6 +28,12 @@ static uint64_t flags_of(const struct rpmi_server_model *server, uint64_t line)
 uint64_t rpmi_server_memory_hop_ps(const struct rpmi_server_model *server)
 {
     return server->load.remote_socket != 0 ? server->params->upi_latency / 2 : 0;
+}
+
+/* DRAM's directory is left out: it costs no media time that matters. */
+bool rpmi_server_memory_needs_grant(const struct rpmi_server_model *server, bool dram)
+{
+    return server->load.remote_socket != 0 && !dram && server->params->directory != 0;
 }
 
 /* The time until a line that starts after @in_ps has crossed the link between the sockets. */

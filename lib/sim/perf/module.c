@@ -30,7 +30,7 @@ void rpmi_module_open(struct rpmi_module *module, uint16_t number, bool dram,
     latency_ps = dram ? params->dram_latency : params->media_latency;
     module->read_tail_ps = latency_ps > module->read_ps ? latency_ps - module->read_ps : 0;
     module->line_ps = dram ? 0 : params->channel_line;
-    module->remote_ps = dram ? 0 : params->directory * (params->media_read + params->media_write);
+    module->remote_writes = dram ? 0 : params->directory;
     rpmi_buffer_open(&module->dirty, (uint32_t)params->buffer_lines + 1);
     rpmi_buffer_open(&module->clean, (uint32_t)params->buffer_lines);
 }
@@ -80,20 +80,23 @@ static bool choose(struct rpmi_module *module)
     return true;
 }
 
+/* Write an entry's media line; returns how long it takes. */
 static uint64_t write_back(struct rpmi_module *module, struct rpmi_buffer_entry *entry)
 {
+    uint64_t writes = entry->remote ? module->remote_writes : 0;
+    uint64_t busy_ps = (1 + writes) * module->write_ps;
     uint32_t missing = module->share - (uint32_t)__builtin_popcount(entry->held);
     uint64_t spared_ps = missing * module->fill_ps;
 
     entry->busy = true;
     module->current_entry = (uint16_t)(entry - module->dirty.entry);
-    module->count.media_writes++;
+    module->count.media_writes += 1 + writes;
     RPM_ASSERT(spared_ps <= module->write_ps); /* of a preset */
     if (entry->whole)
-        return module->write_ps - spared_ps;
+        return busy_ps - spared_ps;
     if (missing > 0)
         module->count.media_reads++;
-    return module->write_ps;
+    return busy_ps;
 }
 
 /* Begin the chosen work; returns how long it takes. */
@@ -105,10 +108,6 @@ static uint64_t begin(struct rpmi_server_model *server, struct rpmi_module *modu
     case RPMI_WORK_READ:
         module->count.media_reads++;
         return module->read_ps;
-    case RPMI_WORK_CHARGE:
-        module->count.media_reads++;
-        module->count.media_writes++;
-        return module->current.busy_ps;
     case RPMI_WORK_FULL:
         return write_back(module, &module->dirty.entry[module->current_entry]);
     default:
@@ -191,14 +190,6 @@ static void merge(struct rpmi_module *module, struct rpmi_buffer_entry *entry)
     rpmi_buffer_give(&module->clean, clean);
 }
 
-static void charge(struct rpmi_module *module, uint64_t busy_ps)
-{
-    struct rpmi_work work = { .kind = RPMI_WORK_CHARGE, .busy_ps = busy_ps };
-
-    if (busy_ps != 0)
-        work_add(module, &work);
-}
-
 static void note_full(struct rpmi_module *module, uint16_t at)
 {
     if (module->is_full[at])
@@ -213,11 +204,9 @@ static void join(struct rpmi_module *module, struct rpmi_buffer_entry *entry, ui
 {
     uint32_t number = RPMI_LINE_NUMBER(arg);
 
-    if (entry == NULL) {
+    if (entry == NULL)
         entry = rpmi_buffer_take(&module->dirty, number / module->share);
-        if ((arg & RPMI_LINE_REMOTE) != 0)
-            charge(module, module->remote_ps);
-    }
+    entry->remote = entry->remote || (arg & RPMI_LINE_REMOTE) != 0;
     entry->held |= (uint8_t)(1u << number % module->share);
     if (!entry->whole)
         merge(module, entry);
@@ -349,7 +338,7 @@ void rpmi_module_media(struct rpmi_server_model *server, struct rpmi_module *mod
     module->busy = false;
     if (kind == RPMI_WORK_READ) {
         media_read_done(server, module);
-    } else if (kind != RPMI_WORK_CHARGE) {
+    } else {
         rpmi_buffer_give(&module->dirty, &module->dirty.entry[module->current_entry]);
         if (kind == RPMI_WORK_EVICT)
             module->evicting = false;

@@ -28,17 +28,15 @@ struct rpmi_line {
 };
 
 enum rpmi_work_kind {
-    RPMI_WORK_READ = 0,   /* read a media line for an owner */
-    RPMI_WORK_EVICT = 1,  /* write an entry chosen at random, so that one is free */
-    RPMI_WORK_CHARGE = 2, /* keep the media busy for busy_ps */
-    RPMI_WORK_FULL = 3    /* write a full entry, when idle */
+    RPMI_WORK_READ = 0,  /* read a media line for an owner */
+    RPMI_WORK_EVICT = 1, /* write an entry chosen at random, so that one is free */
+    RPMI_WORK_FULL = 2   /* write a full entry, when idle */
 };
 
 struct rpmi_work {
     uint8_t kind;
-    uint32_t number;  /* of the 64-byte line that is read */
-    uint32_t owner;   /* of a read */
-    uint64_t busy_ps; /* of a charge */
+    uint32_t number; /* of the 64-byte line that is read */
+    uint32_t owner;  /* of a read */
 };
 
 struct rpmi_module_counts {
@@ -54,11 +52,11 @@ struct rpmi_module {
     uint32_t queue_lines; /* of the controller */
     uint64_t read_ps;     /* media busy */
     uint64_t write_ps;
-    uint64_t fill_ps;      /* saved from write_ps for each 64-byte line read before the write */
-    uint64_t read_tail_ps; /* from the end of a media read until the requester has the data */
-    uint64_t hit_ps;       /* from a read of a buffered line until the requester has the data */
-    uint64_t line_ps;      /* one line on the bus to the module */
-    uint64_t remote_ps;    /* additional media time for a line from the other socket */
+    uint64_t fill_ps;       /* saved from write_ps for each 64-byte line read before the write */
+    uint64_t read_tail_ps;  /* from the end of a media read until the requester has the data */
+    uint64_t hit_ps;        /* from a read of a buffered line until the requester has the data */
+    uint64_t line_ps;       /* one line on the bus to the module */
+    uint64_t remote_writes; /* further media writes of an entry with a line from the other socket */
 
     struct rpmi_line outside[RPMI_MODULE_OUTSIDE];
     uint32_t outsides;

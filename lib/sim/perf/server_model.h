@@ -38,7 +38,9 @@ enum rpmi_perf_owner {
     RPMI_OWNER_INBOUND = 2, /* the root complex; number: index in its queue */
     RPMI_OWNER_VICTIM = 3,  /* a core, for the write of an evicted line; number: core */
     RPMI_OWNER_FETCH = 4,   /* a NIC, for its read of memory; number: slot */
-    RPMI_OWNER_FILL = 5     /* a core, for its read for ownership; number: core */
+    RPMI_OWNER_FILL = 5,    /* a core, for its read for ownership; number: core */
+    RPMI_OWNER_GRANT = 6    /* a core, for the directory state of a line that it will stream to the
+                             * other socket's memory; number: core */
 };
 
 #define RPMI_OWNER(kind, index) ((uint32_t)(kind) << 28 | (uint32_t)(index))
@@ -318,12 +320,16 @@ void rpmi_server_memory_read(struct rpmi_server_model *server, bool dram, uint64
 /* The latency of the link between the sockets, one way; 0 if the load runs on the local socket. */
 uint64_t rpmi_server_memory_hop_ps(const struct rpmi_server_model *server);
 
+/* Must a writer read a line's directory state before it may write the whole line? */
+bool rpmi_server_memory_needs_grant(const struct rpmi_server_model *server, bool dram);
+
 /* core.c */
 void rpmi_server_core_start(struct rpmi_server_model *server);
 void rpmi_server_core_event(struct rpmi_server_model *server, uint32_t core);
 /* One of the core's lines was read, or accepted by a controller. */
 void rpmi_server_core_line(struct rpmi_server_model *server, uint32_t core);
 void rpmi_server_core_filled(struct rpmi_server_model *server, uint32_t core, uint64_t line);
+void rpmi_server_core_granted(struct rpmi_server_model *server, uint32_t core, uint64_t line);
 void rpmi_server_core_evicted(struct rpmi_server_model *server, uint32_t core);
 void rpmi_server_core_call(struct rpmi_server_model *server, uint32_t slot);
 

@@ -223,6 +223,9 @@ static void data(struct rpmi_server_model *server, const struct rpmi_event *even
     case RPMI_OWNER_FILL:
         rpmi_server_core_filled(server, index, event->arg);
         return;
+    case RPMI_OWNER_GRANT:
+        rpmi_server_core_granted(server, index, event->arg);
+        return;
     case RPMI_OWNER_INBOUND:
         rpmi_server_inbound_read_back(server, index);
         return;

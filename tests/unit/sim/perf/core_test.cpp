@@ -175,6 +175,24 @@ TEST_CASE("core: one module is as fast as its media, by one writer or by many", 
     }
 }
 
+TEST_CASE("core: a streamed line waits for the other socket's directory, and then for the link",
+          "[unit]")
+{
+    rpm_load load = spread(RPM_LOAD_WRITE);
+    rpmi_params params = params_of("hints");
+    uint64_t link_ps = rpmi_rate_ps(64, params.upi_rate);
+    uint64_t local_ps = cost_of(load).p50_ps;
+
+    load.remote_socket = 1;
+    CHECK(cost_of(load).p50_ps ==
+          local_ps + 3 * (params.upi_latency / 2) + 2 * link_ps + params.media_latency);
+    // A directory that is kept elsewhere, and one of DRAM, are not waited for.
+    CHECK(cost_of(load, "hints,directory=0 writes").p50_ps ==
+          local_ps + params.upi_latency / 2 + link_ps);
+    load.memory = RPM_LOAD_DRAM;
+    CHECK(cost_of(load).p50_ps == local_ps + params.upi_latency / 2 + link_ps);
+}
+
 TEST_CASE("core: cached stores write nothing before the cache is full", "[unit]")
 {
     rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_WRITE);

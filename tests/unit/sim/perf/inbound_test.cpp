@@ -8,7 +8,10 @@ namespace
 class Root : public Bench
 {
   public:
-    explicit Root(bool ddio, const std::string &preset = "hints") : Bench(load(ddio), preset) {}
+    explicit Root(bool ddio, const std::string &preset = "hints", bool remote = false)
+        : Bench(load(ddio, remote), preset)
+    {
+    }
 
     // @bytes 0: a read request of slot 0.
     void push(uint64_t address, uint32_t bytes)
@@ -45,12 +48,13 @@ class Root : public Bench
     }
 
   private:
-    static rpm_load load(bool ddio)
+    static rpm_load load(bool ddio, bool remote)
     {
         rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_WRITE);
 
         load.ddio = ddio ? RPM_YES : RPM_NO;
         load.flush_memory = RPM_LOAD_DRAM;
+        load.remote_socket = remote;
         return load;
     }
 };
@@ -184,4 +188,21 @@ TEST_CASE("inbound: whole lines need no read, parts of them do", "[unit]")
     CHECK(padded.partial_words == 0);
     CHECK(padded.module_read_bytes == 0);
     CHECK(padded.bytes == padded.ops * 16);
+}
+
+TEST_CASE("inbound: lines of the other socket are read for its directory, ahead of their turn",
+          "[unit]")
+{
+    for (bool ddio : { false, true })
+        for (bool remote : { false, true }) {
+            Root root(ddio, "hints", remote);
+
+            root.push(1 << 20, 256); // no line of it is in the cache
+            CHECK(root.pending(RPMI_PERF_EV_READ) == (remote ? 4 : 0));
+            CHECK(root.server->partial_words == 0);
+        }
+
+    Root without(false, "hints,directory=0 writes", true);
+    without.push(1 << 20, 256);
+    CHECK(without.pending(RPMI_PERF_EV_READ) == 0);
 }

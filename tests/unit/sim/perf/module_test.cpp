@@ -218,21 +218,24 @@ TEST_CASE("module: reads that no operation waits for leave no event", "[unit]")
     CHECK(bench.module()->count.media_reads == 1);
 }
 
-TEST_CASE("module: another socket's line keeps the media busy for its directory", "[unit]")
+TEST_CASE("module: a media line that another socket wrote is written with its directory", "[unit]")
 {
-    Bench bench(reads(), plain());
+    for (uint64_t remote_lines : { 0u, 1u, 4u }) {
+        Bench bench(reads(), plain());
 
-    bench.write(0, RPMI_LINE_REMOTE);
-    bench.write(1, RPMI_LINE_REMOTE); // the same media line
-    bench.settle();
-    CHECK(bench.module()->count.media_writes == 1);
-    CHECK(bench.module()->count.media_reads == 1);
-    CHECK(bench.server->now_ps == 1000 + 140000);
+        for (uint64_t line = 0; line < 4; line++)
+            bench.write(line, line < remote_lines ? RPMI_LINE_REMOTE : 0);
+        bench.settle();
+        CHECK(bench.module()->count.media_writes == (remote_lines == 0 ? 1 : 2));
+        CHECK(bench.module()->count.media_reads == 0);
+        CHECK(bench.server->now_ps == 4 * 1000 + (remote_lines == 0 ? 100000 : 200000));
+    }
 
     Bench without(reads(), plain("40 ns", "10 ns", "0 writes"));
-    without.write(0, RPMI_LINE_REMOTE);
+    for (uint64_t line = 0; line < 4; line++)
+        without.write(line, RPMI_LINE_REMOTE);
     without.settle();
-    CHECK(without.module()->count.media_writes == 0);
+    CHECK(without.module()->count.media_writes == 1);
 }
 
 TEST_CASE("module: every accepted line is written, or still in the module", "[unit]")

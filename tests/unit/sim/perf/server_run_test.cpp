@@ -182,7 +182,7 @@ TEST_CASE("server model: results are the same on any machine", "[unit]")
     store.pattern = RPM_LOAD_SEQUENTIAL;
     mix.skew_bytes = 8;
     const Golden golden[] = {
-        { "hints", wait, 123468265, 14600367, 21992548, 1559296, 1045760, 2021, 314662 },
+        { "hints", wait, 101539579, 12073523, 17817128, 1021952, 1025024, 2009, 296251 },
         { "hints", chain, 47810576, 5470375, 8942000, 538880, 538880, 0, 258726 },
         { "hints", stream, 236600000, 947228, 1774500, 512000, 512000, 0, 50866 },
         { "hints", store, 37050600, 74341, 309800, 518912, 392192, 0, 67299 },
