@@ -182,11 +182,11 @@ TEST_CASE("server model: results are the same on any machine", "[unit]")
     store.pattern = RPM_LOAD_SEQUENTIAL;
     mix.skew_bytes = 8;
     const Golden golden[] = {
-        { "hints", wait, 101539579, 12073523, 17817128, 1021952, 1025024, 2009, 296251 },
-        { "hints", chain, 47810576, 5470375, 8942000, 538880, 538880, 0, 258726 },
+        { "hints", wait, 98969333, 11826527, 16406005, 1020160, 1014784, 2023, 295986 },
+        { "hints", chain, 47695241, 5851495, 10208540, 511488, 511488, 0, 257843 },
         { "hints", stream, 236600000, 947228, 1774500, 512000, 512000, 0, 50866 },
         { "hints", store, 37050600, 74341, 309800, 518912, 392192, 0, 67299 },
-        { "hints-1dimm", mix, 544704400, 66287227, 104042267, 1733632, 618496, 1209, 132931 },
+        { "hints-1dimm", mix, 547699067, 65146157, 108510000, 1758720, 616448, 1205, 133814 },
         { "adr", clients(RPM_BY_CALL, RPM_LOAD_WRITE, 256), 95280000, 11433600, 11433600, 0, 512000,
           0, 138089 },
         { "hints,dimms=3 dimms", clients(RPM_BY_NIC, RPM_LOAD_CAS, 8), 365224800, 43826976,
