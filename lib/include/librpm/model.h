@@ -38,7 +38,14 @@ enum rpm_load_persist {
 };
 
 enum rpm_load_memory { RPM_LOAD_NVM = 0, RPM_LOAD_DRAM = 1 };
-enum rpm_load_pattern { RPM_LOAD_RANDOM = 0, RPM_LOAD_SEQUENTIAL = 1 };
+enum rpm_load_pattern {
+    RPM_LOAD_RANDOM = 0,
+    RPM_LOAD_SEQUENTIAL = 1, /* each thread in its own area; in a mix it reads one area and writes
+                                another */
+    RPM_LOAD_APPEND = 2      /* all threads in one area: an operation takes the next address when it
+                                reaches the server's NIC, as from a shared receive queue, or when a
+                                core begins it */
+};
 
 struct rpm_load {
     size_t size;            /* sizeof this struct as the caller compiled it */
@@ -49,8 +56,11 @@ struct rpm_load {
     uint32_t persist;       /* enum rpm_load_persist */
     uint32_t memory;        /* enum rpm_load_memory: that is read, written or swapped */
     uint32_t flush_memory;  /* enum rpm_load_memory: what the READ of a persist reads */
-    uint32_t pattern;       /* enum rpm_load_pattern; sequential: each thread in its own area, or in
-                               a mix in two: it reads one and writes the other */
+    uint32_t pattern;       /* enum rpm_load_pattern */
+    uint32_t passes;        /* over a thread's area, RPM_LOAD_SEQUENTIAL: each pass accesses the
+                               next @bytes of what @align_bytes sets apart; 0: 1 */
+    uint32_t words;         /* RPM_LOAD_CAS: so many words, each in its own line, one atomic at a
+                               time on each; 0: any words of the region, at the same time */
     uint64_t bytes;         /* of an operation, 1 B..1 MiB; 0: 64 */
     uint64_t fence_bytes;  /* a core fences after this many; 0: each operation; UINT64_MAX: never */
     uint64_t pad_bytes;    /* a write's length is rounded up to this; 0: 1 */
@@ -65,6 +75,8 @@ struct rpm_load {
     uint32_t one_dimm;      /* 1: all threads use one module; 2: each thread uses its own module */
     uint32_t writers_max;   /* cores that may write to one module at a time, by the first
                               line of an operation; 0: any number */
+    uint64_t interval_ps;   /* a thread starts an operation no sooner than this after the one
+                               before; 0: as soon as it can */
     uint64_t ops;           /* operations to measure, at most 16 Mi; 0: 20 000 */
     uint64_t seed;          /* of every choice the model makes */
 };

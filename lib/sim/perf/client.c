@@ -110,9 +110,22 @@ void rpmi_server_client_post(struct rpmi_server_model *server, uint32_t slot)
 
     op->start_ps = server->now_ps;
     op->write = rpmi_load_writes(server);
-    op->address = rpmi_load_address(server, op->thread, op->write);
+    if (!rpmi_load_appends(server))
+        op->address = rpmi_load_address(server, op->thread, op->write);
     op->flushing = false;
     rpmi_server_client_send(server, slot);
+}
+
+void rpmi_server_client_next(struct rpmi_server_model *server, uint32_t slot)
+{
+    uint64_t *next_ps = &server->next_start_ps[server->slot[slot].thread];
+    uint64_t at_ps = *next_ps > server->now_ps ? *next_ps : server->now_ps;
+
+    *next_ps = at_ps + server->load.interval_ps;
+    if (at_ps > server->now_ps)
+        rpmi_server_at(server, at_ps, RPMI_PERF_EV_POST, 0, 0, slot);
+    else
+        rpmi_server_client_post(server, slot);
 }
 
 void rpmi_server_client_arrive(struct rpmi_server_model *server, uint32_t slot,
@@ -146,7 +159,13 @@ bool rpmi_server_client_done(struct rpmi_server_model *server, uint32_t slot)
 void rpmi_server_client_start(struct rpmi_server_model *server)
 {
     for (uint32_t i = 0; i < server->slots; i++) {
-        server->slot[i].thread = i / server->load.depth;
-        rpmi_server_at(server, rpmi_rng_below(&server->rng, 1000000), RPMI_PERF_EV_POST, 0, 0, i);
+        uint32_t thread = i / server->load.depth;
+        uint64_t at_ps = server->next_start_ps[thread];
+
+        server->slot[i].thread = thread;
+        if (at_ps == 0 || server->load.interval_ps == 0)
+            at_ps = rpmi_rng_below(&server->rng, rpmi_load_stagger_ps(server));
+        server->next_start_ps[thread] = at_ps + server->load.interval_ps;
+        rpmi_server_at(server, at_ps, RPMI_PERF_EV_POST, 0, 0, i);
     }
 }

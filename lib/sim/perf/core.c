@@ -239,6 +239,8 @@ static void end(struct rpmi_server_model *server, struct rpmi_core *core)
     rpmi_server_finish(server, core->start_ps, end_ps);
     core->lines = 0;
     core->over = true;
+    if (next_ps < core->start_ps + server->load.interval_ps)
+        next_ps = core->start_ps + server->load.interval_ps;
     arm(server, core, next_ps);
 }
 
@@ -378,6 +380,6 @@ void rpmi_server_core_start(struct rpmi_server_model *server)
         core->idle = calls;
         core->over = true;
         if (!calls) /* not all at once */
-            arm(server, core, rpmi_rng_below(&server->rng, 1000000));
+            arm(server, core, rpmi_rng_below(&server->rng, rpmi_load_stagger_ps(server)));
     }
 }

@@ -3,8 +3,8 @@
  * load.c: check a load, and compute the addresses of its operations.
  *
  * Each sequential thread has its own area and begins at a random address in it. In a mix it has one
- * area that it reads and another that it writes, as in a copy. A load on one module uses only the
- * chunks of the interleaving that belong to that module.
+ * area that it reads and another that it writes, as in a copy. Appends of all threads share one
+ * area. A load on one module uses only the chunks of the interleaving that belong to that module.
  *
  * Tests: tests/unit/sim/perf/load_test.cpp
  */
@@ -21,6 +21,8 @@
 
 uint32_t rpmi_load_areas(const struct rpm_load *load)
 {
+    if (load->pattern == RPM_LOAD_APPEND)
+        return 1;
     return load->threads * (load->op == RPM_LOAD_MIX ? 2 : 1);
 }
 
@@ -37,6 +39,7 @@ static void defaults(struct rpm_load *load)
     load->pad_bytes = or_else(load->pad_bytes, 1);
     load->align_bytes = or_else(load->align_bytes, RPMI_LINE_BYTES);
     load->region_bytes = or_else(load->region_bytes, REGION_DEFAULT);
+    load->passes = (uint32_t)or_else(load->passes, 1);
     load->threads = (uint32_t)or_else(load->threads, 1);
     load->depth = (uint32_t)or_else(load->depth, 1);
     load->cores = (uint32_t)or_else(load->cores, 10);
@@ -62,10 +65,17 @@ static int check_words(const struct rpm_load *load)
         return refuse("memory is 0 or 1, see enum rpm_load_memory", load->memory);
     if (load->flush_memory > RPM_LOAD_DRAM)
         return refuse("flush_memory is 0 or 1, see enum rpm_load_memory", load->flush_memory);
-    if (load->pattern > RPM_LOAD_SEQUENTIAL)
-        return refuse("pattern is 0 or 1, see enum rpm_load_pattern", load->pattern);
+    if (load->pattern > RPM_LOAD_APPEND)
+        return refuse("pattern is 0 to 2, see enum rpm_load_pattern", load->pattern);
     if (load->op == RPM_LOAD_CAS && load->by != RPM_BY_NIC)
         return refuse("compare-and-swap is one-sided: by is RPM_BY_NIC", load->by);
+    if (load->pattern == RPM_LOAD_APPEND &&
+        (load->op == RPM_LOAD_CAS || load->op == RPM_LOAD_MIX || load->one_dimm == 2))
+        return refuse("appends are reads or writes, on all modules or on one", load->op);
+    if (load->passes > 1 && load->pattern != RPM_LOAD_SEQUENTIAL)
+        return refuse("several passes need pattern RPM_LOAD_SEQUENTIAL", load->passes);
+    if (load->words != 0 && load->op != RPM_LOAD_CAS)
+        return refuse("words are for RPM_LOAD_CAS", load->words);
     if (load->ddio > RPM_YES || load->remote_socket > 1 || load->one_dimm > 2)
         return refuse("ddio is 0 to 2, remote_socket 0 or 1, one_dimm 0 to 2", load->ddio);
     if (load->write_percent > 100)
@@ -82,6 +92,10 @@ static int check_sizes(const struct rpmi_params *params, const struct rpm_load *
         load->region_bytes / rpmi_load_areas(load) < 2 * (modules + load->align_bytes + span))
         return refuse("a region is at most 64 GiB and has room for some operations of each thread",
                       load->region_bytes);
+    if (load->words > load->region_bytes / RPMI_LINE_BYTES)
+        return refuse("a region has a line for each of words", load->words);
+    if (load->passes * rpmi_load_written(load) > load->align_bytes)
+        return refuse("align_bytes has room for an operation of each of passes", load->passes);
     if (load->one_dimm != 0 &&
         (load->align_bytes > params->interleave || span > params->interleave))
         return refuse("an operation on one module is no larger than its interleaving", span);
@@ -189,28 +203,55 @@ void rpmi_load_count_starts(struct rpmi_server_model *server)
     RPM_ASSERT(starts->in_area > 0 && starts->in_region >= starts->in_area);
 }
 
+static uint32_t area_of(const struct rpm_load *load, uint32_t thread, bool writes)
+{
+    if (load->pattern == RPM_LOAD_APPEND)
+        return 0;
+    return thread + (load->op == RPM_LOAD_MIX && writes ? load->threads : 0);
+}
+
 uint64_t rpmi_load_address(struct rpmi_server_model *server, uint32_t thread, bool writes)
 {
     const struct rpm_load *load = &server->load;
     const struct rpmi_load_starts *starts = &server->starts;
-    uint32_t area = thread + (load->op == RPM_LOAD_MIX && writes ? load->threads : 0);
+    uint32_t area = area_of(load, thread, writes);
     uint64_t offset;
 
+    if (load->words != 0)
+        return rpmi_rng_below(&server->rng, load->words) * RPMI_LINE_BYTES;
     if (load->pattern == RPM_LOAD_RANDOM) {
         offset = offset_of(server, rpmi_rng_below(&server->rng, starts->in_region));
         return (load->one_dimm != 0 ? on_one(server, thread, offset) : offset) + load->skew_bytes;
     }
-    offset = offset_of(server, server->position[area]);
-    server->position[area] = (server->position[area] + 1) % starts->in_area;
+    offset = offset_of(server, server->position[area] % starts->in_area) +
+             server->position[area] / starts->in_area * rpmi_load_written(load);
+    server->position[area] = (server->position[area] + 1) % (starts->in_area * load->passes);
     if (load->one_dimm != 0)
         offset = on_one(server, thread, offset);
     return area * starts->area_bytes + offset + load->skew_bytes;
 }
 
+bool rpmi_load_appends(const struct rpmi_server_model *server)
+{
+    return server->cluster == NULL && server->load.pattern == RPM_LOAD_APPEND;
+}
+
+uint32_t rpmi_load_word(const struct rpmi_server_model *server, const struct rpmi_slot_op *op)
+{
+    if (server->cluster == NULL && server->load.words != 0)
+        return (uint32_t)(op->address / RPMI_LINE_BYTES) + 1;
+    return op->op_class->word;
+}
+
+uint64_t rpmi_load_stagger_ps(const struct rpmi_server_model *server)
+{
+    return server->load.interval_ps > 1000000 ? server->load.interval_ps : 1000000;
+}
+
 /* Does the previous sequential operation end in the line in which this one begins? */
 static bool goes_on(const struct rpm_load *load, uint64_t address)
 {
-    return load->pattern == RPM_LOAD_SEQUENTIAL && address % RPMI_LINE_BYTES >= load->align_bytes;
+    return load->pattern != RPM_LOAD_RANDOM && address % RPMI_LINE_BYTES >= load->align_bytes;
 }
 
 /* Fill the cache with the lines that a long run would have left. */
@@ -237,7 +278,7 @@ void rpmi_load_start(struct rpmi_server_model *server)
     const struct rpm_load *load = &server->load;
 
     for (uint32_t i = 0; i < rpmi_load_areas(load); i++)
-        server->position[i] = rpmi_rng_below(&server->rng, server->starts.in_area);
+        server->position[i] = rpmi_rng_below(&server->rng, server->starts.in_area * load->passes);
     if (load->op == RPM_LOAD_READ || load->memory == RPM_LOAD_DRAM)
         return;
     if (load->by == RPM_BY_NIC ? server->ddio : load->copy == RPM_COPY_STORE)

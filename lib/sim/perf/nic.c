@@ -5,7 +5,8 @@
  * the bytes are in memory.
  *
  * An atomic holds one of a few units from its read of memory until it has changed the word. Atomics
- * on the same word of a script are carried out one at a time.
+ * on the same word of a script, or of a load with few words, are carried out one at a time. An
+ * append takes its address here.
  *
  * Tests: tests/unit/sim/perf/nic_test.cpp
  */
@@ -79,7 +80,7 @@ static bool word_is_busy(const struct rpmi_server_model *server, uint32_t word)
 static bool start_atomic(struct rpmi_server_model *server, uint32_t slot)
 {
     struct rpmi_fetches *atomics = &server->atomics;
-    uint32_t word = server->slot[slot].op_class->word;
+    uint32_t word = rpmi_load_word(server, &server->slot[slot]);
 
     if (atomics->under_way >= server->params->nic_atomics || word_is_busy(server, word))
         return false;
@@ -95,7 +96,7 @@ static void end_atomic(struct rpmi_server_model *server, uint32_t slot)
     bool passed_over = false; /* a waiting one could not start: all are queued again in order */
     uint32_t i = 0;
 
-    while (server->atomic_word[i] != server->slot[slot].op_class->word)
+    while (server->atomic_word[i] != rpmi_load_word(server, &server->slot[slot]))
         i++;
     RPM_ASSERT(i < atomics->under_way);
     server->atomic_word[i] = server->atomic_word[--atomics->under_way];
@@ -167,9 +168,11 @@ static void touch(struct rpmi_server_model *server, uint32_t slot)
 
 static void handle(struct rpmi_server_model *server, uint32_t slot, enum rpmi_message message)
 {
-    const struct rpmi_slot_op *op = &server->slot[slot];
+    struct rpmi_slot_op *op = &server->slot[slot];
     const struct rpmi_op_class *op_class = op->op_class;
 
+    if (rpmi_load_appends(server) && (message != RPMI_MESSAGE_READ || !op->write))
+        op->address = rpmi_load_address(server, op->thread, op->write);
     switch (message) {
     case RPMI_MESSAGE_WRITE:
         push(server, slot, op->address, op_class->written, op_class->memory == RPM_LOAD_DRAM,

@@ -191,6 +191,7 @@ struct rpmi_server_model {
     struct rpmi_load_starts starts;
     uint64_t *position; /* number of the next operation in each area */
     struct rpmi_wire *thread;
+    uint64_t *next_start_ps; /* earliest start of the next operation of each thread */
     struct rpmi_wire nic_in, wire_in, wire_out, pcie_in, pcie_out;
     struct rpmi_wire link_there, link_back; /* between the sockets */
     struct rpmi_inbound *inbound;           /* a ring */
@@ -251,6 +252,12 @@ uint32_t rpmi_load_areas(const struct rpm_load *load);
 
 /* Where the next operation of a thread starts, in bytes; @writes: the operation is a write. */
 uint64_t rpmi_load_address(struct rpmi_server_model *server, uint32_t thread, bool writes);
+/* Does an operation take its address when it reaches the server, and not when it is posted? */
+bool rpmi_load_appends(const struct rpmi_server_model *server);
+/* The number of the word that an atomic swaps, from 1; 0: atomics on it are not ordered. */
+uint32_t rpmi_load_word(const struct rpmi_server_model *server, const struct rpmi_slot_op *op);
+/* Within so many picoseconds the threads start. */
+uint64_t rpmi_load_stagger_ps(const struct rpmi_server_model *server);
 /* Draw the threads' positions, and fill the caches as a long run leaves them. */
 void rpmi_load_start(struct rpmi_server_model *server);
 bool rpmi_load_writes(
@@ -360,6 +367,8 @@ void rpmi_server_nic_reply(struct rpmi_server_model *server, uint32_t slot, uint
 /* client.c */
 void rpmi_server_client_start(struct rpmi_server_model *server);
 void rpmi_server_client_post(struct rpmi_server_model *server, uint32_t slot);
+/* An operation has ended: the thread posts the next one, at once or as interval_ps allows. */
+void rpmi_server_client_next(struct rpmi_server_model *server, uint32_t slot);
 void rpmi_server_client_leave(struct rpmi_server_model *server, uint32_t slot,
                               enum rpmi_message message);
 void rpmi_server_client_arrive(struct rpmi_server_model *server, uint32_t slot,

@@ -41,6 +41,7 @@ static bool reserve_rings(struct rpmi_server_model *server, uint64_t clients, ui
     server->slot = rpmi_alloc((clients + 1) * sizeof(*server->slot), 64);
     server->position = rpmi_alloc(rpmi_load_areas(load) * sizeof(*server->position), 64);
     server->thread = rpmi_alloc(load->threads * sizeof(*server->thread), 64);
+    server->next_start_ps = rpmi_alloc(load->threads * sizeof(*server->next_start_ps), 64);
     server->inbound = rpmi_alloc(tlps * sizeof(*server->inbound), 64);
     server->tlp = rpmi_alloc(tlps * sizeof(*server->tlp), 64);
     server->latency_ps = rpmi_alloc(load->ops * sizeof(*server->latency_ps), 64);
@@ -48,7 +49,8 @@ static bool reserve_rings(struct rpmi_server_model *server, uint64_t clients, ui
            fifo_open(&server->atomics.waiting, clients + 1) &&
            fifo_open(&server->calls, clients + 1) && fifo_open(&server->backlog, 2 * clients + 2) &&
            server->slot != NULL && server->position != NULL && server->thread != NULL &&
-           server->inbound != NULL && server->tlp != NULL && server->latency_ps != NULL;
+           server->next_start_ps != NULL && server->inbound != NULL && server->tlp != NULL &&
+           server->latency_ps != NULL;
 }
 
 /* Allocate room for all operations and lines that can be outstanding. */
@@ -204,6 +206,7 @@ void rpmi_server_close(struct rpmi_server_model **out)
     rpmi_free(server->backlog.word);
     rpmi_free(server->position);
     rpmi_free(server->thread);
+    rpmi_free(server->next_start_ps);
     rpmi_free(server->inbound);
     rpmi_free(server->tlp);
     rpmi_free(server->latency_ps);
@@ -311,7 +314,7 @@ static void done(struct rpmi_server_model *server, uint32_t slot)
         return;
     }
     rpmi_server_finish(server, server->slot[slot].start_ps, server->now_ps);
-    rpmi_server_client_post(server, slot);
+    rpmi_server_client_next(server, slot);
 }
 
 static void dispatch(struct rpmi_server_model *server, const struct rpmi_event *event)

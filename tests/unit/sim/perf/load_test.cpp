@@ -18,7 +18,27 @@ const Refused REFUSED[] = {
     { "persist is 0 to 2, see enum rpm_load_persist (3)", [](rpm_load &l) { l.persist = 3; } },
     { "memory is 0 or 1, see enum rpm_load_memory (2)", [](rpm_load &l) { l.memory = 2; } },
     { "flush_memory is 0 or 1", [](rpm_load &l) { l.flush_memory = 2; } },
-    { "pattern is 0 or 1", [](rpm_load &l) { l.pattern = 2; } },
+    { "pattern is 0 to 2, see enum rpm_load_pattern (3)", [](rpm_load &l) { l.pattern = 3; } },
+    { "appends are reads or writes, on all modules or on one (2)",
+      [](rpm_load &l) {
+          l.pattern = RPM_LOAD_APPEND;
+          l.by = RPM_BY_NIC;
+          l.op = RPM_LOAD_CAS;
+      } },
+    { "several passes need pattern RPM_LOAD_SEQUENTIAL (2)", [](rpm_load &l) { l.passes = 2; } },
+    { "align_bytes has room for an operation of each of passes (5)",
+      [](rpm_load &l) {
+          l.passes = 5;
+          l.pattern = RPM_LOAD_SEQUENTIAL;
+          l.align_bytes = 256;
+      } },
+    { "words are for RPM_LOAD_CAS (1)", [](rpm_load &l) { l.words = 1; } },
+    { "a region has a line for each of words (20000000)",
+      [](rpm_load &l) {
+          l.by = RPM_BY_NIC;
+          l.op = RPM_LOAD_CAS;
+          l.words = 20000000;
+      } },
     { "compare-and-swap is one-sided: by is RPM_BY_NIC (0)",
       [](rpm_load &l) { l.op = RPM_LOAD_CAS; } },
     { "compare-and-swap is one-sided: by is RPM_BY_NIC (2)",
@@ -304,4 +324,97 @@ TEST_CASE("load: the cache begins full of what is written, and only where it is 
     CHECK(filled(load) > 990);
     load.region_bytes = 1 << 20; // less than the cache
     CHECK(filled(load) < 100);
+}
+
+TEST_CASE("load: each pass accesses the next bytes of every slot", "[unit]")
+{
+    rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_WRITE);
+
+    load.pattern = RPM_LOAD_SEQUENTIAL;
+    load.bytes = 100;
+    load.align_bytes = 256;
+    load.passes = 2;
+    load.region_bytes = 60000; // an area of 49152 B, 192 slots
+    Bench bench(load);
+    rpmi_load_start(bench.server);
+    bench.server->position[0] = 0;
+    for (uint64_t round = 0; round < 2; round++)
+        for (uint64_t pass = 0; pass < 2; pass++)
+            for (uint64_t slot = 0; slot < 192; slot++)
+                REQUIRE(rpmi_load_address(bench.server, 0, true) == slot * 256 + pass * 100);
+}
+
+TEST_CASE("load: appends of all threads follow each other", "[unit]")
+{
+    rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_WRITE);
+
+    load.pattern = RPM_LOAD_APPEND;
+    load.threads = 7;
+    load.region_bytes = 60000;
+    Bench bench(load);
+    rpmi_load_start(bench.server);
+    uint64_t before = rpmi_load_address(bench.server, 3, true);
+    for (uint32_t i = 0; i < 5000; i++) {
+        uint64_t address = rpmi_load_address(bench.server, i % 7, true);
+
+        REQUIRE(address == (before + 64) % 49152);
+        before = address;
+    }
+}
+
+TEST_CASE("load: appends of many clients fill media lines, random writes do not", "[unit]")
+{
+    for (rpm_load_by by : { RPM_BY_NIC, RPM_BY_CALL }) {
+        rpm_load load = load_of(by, RPM_LOAD_WRITE);
+
+        load.threads = 64;
+        load.ops = 20000;
+        rpm_cost random = cost_of(load);
+        load.pattern = RPM_LOAD_APPEND;
+        rpm_cost append = cost_of(load);
+
+        CHECK(random.media_write_bytes > 39 * random.ops * 64 / 10);
+        CHECK(append.media_write_bytes < 14 * append.ops * 64 / 10);
+    }
+}
+
+TEST_CASE("load: atomics on few words wait for each other", "[unit]")
+{
+    rpmi_params params = params_of("hints");
+    rpm_load load = load_of(RPM_BY_NIC, RPM_LOAD_CAS);
+
+    load.threads = 48;
+    load.memory = RPM_LOAD_DRAM;
+    load.ddio = RPM_YES; // without it the line of a changed word would be read again
+    rpm_cost many = cost_of(load);
+    load.words = 1;
+    rpm_cost one = cost_of(load);
+    load.words = 2;
+    rpm_cost two = cost_of(load);
+    uint64_t each_ps = params.pcie_read + params.dram_latency + params.nic_atomic;
+
+    CHECK(one.duration_ps / one.ops >= each_ps);
+    CHECK(one.duration_ps / one.ops < each_ps * 11 / 10);
+    CHECK(two.duration_ps < one.duration_ps * 6 / 10);
+    CHECK(many.duration_ps < two.duration_ps * 6 / 10);
+}
+
+TEST_CASE("load: a thread starts its operations at intervals", "[unit]")
+{
+    for (rpm_load_by by : { RPM_BY_CORE, RPM_BY_NIC, RPM_BY_CALL }) {
+        rpm_load load = load_of(by, RPM_LOAD_WRITE);
+
+        load.threads = 4;
+        load.depth = by == RPM_BY_CORE ? 1 : 8;
+        load.interval_ps = 10000000; // 10 us: 4 threads start 0.4 M operations a second
+        rpm_cost paced = cost_of(load);
+        double each_ps = static_cast<double>(paced.duration_ps) / static_cast<double>(paced.ops);
+        CHECK(each_ps == Approx(2500000).epsilon(0.02));
+        load.interval_ps = 1; // faster than any thread
+        rpm_cost rushed = cost_of(load);
+        load.interval_ps = 0;
+        CHECK(static_cast<double>(rushed.duration_ps) ==
+              Approx(static_cast<double>(cost_of(load).duration_ps)).epsilon(0.05));
+        CHECK(paced.p50_ps <= rushed.p50_ps);
+    }
 }
