@@ -34,13 +34,13 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
         point.load.ops = ops_for(256, reduced);
         point.hints = with(hints, 2, false);
         plan_load(facts, &point);
-        point.load.one_dimm = 1;
+        point.load.use_dimms = 1;
         finish(&points, point, "one-module", threads);
-        point.load.one_dimm = 0;
+        point.load.use_dimms = 0;
         finish(&points, point, "interleaved", threads);
         point.hints = with(hints, 2, true);
         plan_load(facts, &point);
-        point.load.one_dimm = 2;
+        point.load.use_dimms = point.load.own_dimms = 1;
         finish(&points, point, "spread", threads);
     }
     for (uint32_t threads : { 1u, 4u, 12u, 24u }) {
@@ -54,7 +54,7 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
         point.hints = hints;
         plan_load(facts, &point);
         point.load.persist = RPM_PERSIST_NONE;
-        point.load.one_dimm = 1;
+        point.load.use_dimms = 1;
         finish(&points, point, "one-module-by-NIC", threads);
     }
     return points;

@@ -69,7 +69,7 @@ Row one_module(Platform *platform)
 {
     return run(platform, cores(RPM_LOAD_WRITE, 64, 2), RPM_HINTS_ALL, [](rpm_load *load) {
         load->copy = RPM_COPY_STREAM;
-        load->one_dimm = 1;
+        load->use_dimms = 1;
     });
 }
 

@@ -88,7 +88,7 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
         point.load.copy = line.copy;
         point.load.pattern = line.pattern;
         point.load.fence_bytes = line.fences ? 1 : UINT64_MAX;
-        point.load.one_dimm = line.one ? 1 : 0;
+        point.load.use_dimms = line.one ? 1 : 0;
         point.load.memory = line.memory;
         point.load.region_bytes = line.region;
         point.load.writers_max = 0;

@@ -345,8 +345,23 @@ void add_sweep(CLI::App *app, hints::Sweep *sweep)
         ->check(CLI::Range(1, 64))
         ->group(group);
     app->add_option("--write-percent", sweep->write_percent, "writes in a mix")->group(group);
-    app->add_option("--one-dimm", sweep->one_dimm, "1: all on one module, 2: each on its own")
-        ->check(CLI::Range(0, 2))
+    app->add_option("--use-dimms", sweep->use_dimms, "modules that a thread uses; default: all")
+        ->check(CLI::Range(1, 8))
+        ->group(group);
+    app->add_flag("--own-dimms", sweep->own_dimms,
+                  "each thread uses --use-dimms modules after those of the thread before")
+        ->group(group);
+    app->add_option("--passes", sweep->passes,
+                    "a sequential thread passes over its area this often, and each pass accesses "
+                    "the next bytes of each --align")
+        ->check(CLI::Range(1, 1024))
+        ->group(group);
+    app->add_option("--words", sweep->words, "cas: words that are swapped; default: any")
+        ->check(CLI::Range(1, 1 << 24))
+        ->group(group);
+    app->add_option("--interval", sweep->interval_ns,
+                    "nanoseconds between the starts of a thread's operations, at least")
+        ->check(CLI::Range(uint64_t{ 1 }, uint64_t{ 1000000000 }))
         ->group(group);
     app->add_option("--writers-max", sweep->writers_max,
                     "cores that stream to a module at a time, at most")

@@ -52,7 +52,11 @@ void replace(const Sweep &sweep, rpm_load *load)
         load->fence_bytes = sweep.fence == "never" ? UINT64_MAX : size(sweep.fence, "--fence");
     if (sweep.writers_max != 0)
         load->writers_max = sweep.writers_max;
-    load->one_dimm = sweep.one_dimm;
+    load->use_dimms = sweep.use_dimms;
+    load->own_dimms = sweep.own_dimms ? 1 : 0;
+    load->passes = sweep.passes;
+    load->words = sweep.words;
+    load->interval_ps = sweep.interval_ns * 1000;
     load->skew_bytes = sweep.skew;
 }
 

@@ -43,7 +43,7 @@ const char *socket_name(uint32_t remote);
 
 constexpr Words kByWords{ by_name, RPM_BY_CORE, RPM_BY_CALL };
 constexpr Words kOpWords{ op_name, 0, 3 };
-constexpr Words kPatternWords{ pattern_name, 0, 1 };
+constexpr Words kPatternWords{ pattern_name, 0, 2 };
 constexpr Words kPersistWords{ persist_name, 0, 2 };
 constexpr Words kCopyWords{ copy_name, 1, 3 };
 constexpr Words kMemoryWords{ memory_name, 0, 1 };
@@ -72,7 +72,11 @@ struct Sweep {
     uint32_t depth = 1;
     uint32_t cores = 10;
     uint32_t write_percent = 50;
-    uint32_t one_dimm = 0;
+    uint32_t use_dimms = 0;
+    bool own_dimms = false;
+    uint32_t passes = 0;
+    uint32_t words = 0;
+    uint64_t interval_ns = 0;
     uint32_t writers_max = 0;
     uint64_t ops = 0;
     bool reduced = false;

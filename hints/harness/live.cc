@@ -101,8 +101,11 @@ class Live : public Platform
             return "a link cannot use the server's own cores";
         if (load.remote_socket != 0)
             return "a link cannot select the socket of the memory or of the port";
-        if (load.one_dimm != 0 || !point.set.empty())
+        if (load.use_dimms != 0 || !point.set.empty())
             return "a link cannot select memory modules";
+        if (load.pattern == RPM_LOAD_APPEND || load.passes > 1 || load.words != 0 ||
+            load.interval_ps != 0)
+            return "appends, passes, few words and intervals are for the model only";
         if (load.op == RPM_LOAD_CAS && load.memory == RPM_LOAD_NVM)
             return "the library does not do atomics on persistent memory (H8)";
         if (load.op != RPM_LOAD_CAS && load.memory == RPM_LOAD_DRAM)

@@ -163,7 +163,7 @@ const char *memory_name(uint32_t memory)
 
 const char *pattern_name(uint32_t pattern)
 {
-    static const char *const names[] = { "random", "sequential" };
+    static const char *const names[] = { "random", "sequential", "append" };
 
     return names[pattern];
 }

@@ -116,7 +116,11 @@ void add_rest(std::vector<Cell> &cells, const Row &row)
     add(cells, "region", load.region_bytes);
     add(cells, "skew", load.skew_bytes);
     add(cells, "write_percent", load.op == RPM_LOAD_MIX ? load.write_percent : 0);
-    add(cells, "one_dimm", load.one_dimm);
+    add(cells, "use_dimms", load.use_dimms);
+    add(cells, "own_dimms", load.own_dimms);
+    add(cells, "passes", load.passes);
+    add(cells, "words", load.words);
+    add(cells, "interval_ns", load.interval_ps / 1000);
     add(cells, "writers_max", load.writers_max);
     add(cells, "set", row.set);
 }

@@ -72,13 +72,15 @@ struct rpm_load {
     uint32_t cores;        /* RPM_BY_CALL: server cores that serve; 0: 10 */
     uint32_t remote_socket; /* 1: NIC and cores are on the socket that does not own the memory */
     uint32_t ddio;          /* enum rpm_answer; 0: as the preset says */
-    uint32_t one_dimm;      /* 1: all threads use one module; 2: each thread uses its own module */
-    uint32_t writers_max;   /* cores that may write to one module at a time, by the first
+    uint32_t use_dimms;     /* modules that a thread uses; 0: all, and operations may span two */
+    uint32_t own_dimms;   /* with use_dimms; 0: all threads use the first ones; 1: each thread uses
+                              those that follow the ones of the thread before, and then the first */
+    uint32_t writers_max; /* cores that may write to one module at a time, by the first
                               line of an operation; 0: any number */
-    uint64_t interval_ps;   /* a thread starts an operation no sooner than this after the one
+    uint64_t interval_ps; /* a thread starts an operation no sooner than this after the one
                                before; 0: as soon as it can */
-    uint64_t ops;           /* operations to measure, at most 16 Mi; 0: 20 000 */
-    uint64_t seed;          /* of every choice the model makes */
+    uint64_t ops;         /* operations to measure, at most 16 Mi; 0: 20 000 */
+    uint64_t seed;        /* of every choice the model makes */
 };
 
 static inline struct rpm_load rpm_load_init(void)

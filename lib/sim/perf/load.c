@@ -70,14 +70,14 @@ static int check_words(const struct rpm_load *load)
     if (load->op == RPM_LOAD_CAS && load->by != RPM_BY_NIC)
         return refuse("compare-and-swap is one-sided: by is RPM_BY_NIC", load->by);
     if (load->pattern == RPM_LOAD_APPEND &&
-        (load->op == RPM_LOAD_CAS || load->op == RPM_LOAD_MIX || load->one_dimm == 2))
-        return refuse("appends are reads or writes, on all modules or on one", load->op);
+        (load->op == RPM_LOAD_CAS || load->op == RPM_LOAD_MIX || load->own_dimms != 0))
+        return refuse("appends are reads or writes, of all threads on the same modules", load->op);
     if (load->passes > 1 && load->pattern != RPM_LOAD_SEQUENTIAL)
         return refuse("several passes need pattern RPM_LOAD_SEQUENTIAL", load->passes);
     if (load->words != 0 && load->op != RPM_LOAD_CAS)
         return refuse("words are for RPM_LOAD_CAS", load->words);
-    if (load->ddio > RPM_YES || load->remote_socket > 1 || load->one_dimm > 2)
-        return refuse("ddio is 0 to 2, remote_socket 0 or 1, one_dimm 0 to 2", load->ddio);
+    if (load->ddio > RPM_YES || load->remote_socket > 1 || load->own_dimms > 1)
+        return refuse("ddio is 0 to 2, remote_socket 0 or 1, own_dimms 0 or 1", load->ddio);
     if (load->write_percent > 100)
         return refuse("write_percent is 0 to 100", load->write_percent);
     return 0;
@@ -96,7 +96,10 @@ static int check_sizes(const struct rpmi_params *params, const struct rpm_load *
         return refuse("a region has a line for each of words", load->words);
     if (load->passes * rpmi_load_written(load) > load->align_bytes)
         return refuse("align_bytes has room for an operation of each of passes", load->passes);
-    if (load->one_dimm != 0 &&
+    if (load->use_dimms > params->dimms || (load->own_dimms != 0 && load->use_dimms == 0))
+        return refuse("use_dimms is at most the preset's dimms, and own_dimms needs it",
+                      load->use_dimms);
+    if (load->use_dimms != 0 &&
         (load->align_bytes > params->interleave || span > params->interleave))
         return refuse("an operation on one module is no larger than its interleaving", span);
     return 0;
@@ -159,22 +162,24 @@ bool rpmi_load_writes(struct rpmi_server_model *server)
     return server->load.op != RPM_LOAD_READ;
 }
 
-/* Map @offset to the chunks of a single module. */
-static uint64_t on_one(const struct rpmi_server_model *server, uint32_t thread, uint64_t offset)
+/* Map @offset to the chunks of the modules that the thread uses. */
+static uint64_t on_used(const struct rpmi_server_model *server, uint32_t thread, uint64_t offset)
 {
     uint64_t chunk = server->params->interleave;
-    uint64_t module = server->load.one_dimm == 2 ? thread % server->modules : 0;
+    uint64_t used = server->load.use_dimms;
+    uint64_t nth = offset / chunk;
+    uint64_t module = nth % used + (server->load.own_dimms != 0 ? thread * used : 0);
 
-    return (offset / chunk * server->modules + module) * chunk + offset % chunk;
+    return (nth / used * server->modules + module % server->modules) * chunk + offset % chunk;
 }
 
-/* Where operation @nth of an area begins. On a single module no operation spans two chunks. */
+/* Where operation @nth of an area begins. With use_dimms no operation spans two chunks. */
 static uint64_t offset_of(const struct rpmi_server_model *server, uint64_t nth)
 {
     const struct rpmi_load_starts *starts = &server->starts;
     uint64_t align = server->load.align_bytes;
 
-    if (server->load.one_dimm == 0)
+    if (server->load.use_dimms == 0)
         return nth * align;
     return nth / starts->in_chunk * server->params->interleave + nth % starts->in_chunk * align;
 }
@@ -192,13 +197,13 @@ void rpmi_load_count_starts(struct rpmi_server_model *server)
     uint64_t stripe = server->modules * chunk;
 
     starts->area_bytes = load->region_bytes / rpmi_load_areas(load) / stripe * stripe;
-    if (load->one_dimm == 0) {
+    if (load->use_dimms == 0) {
         starts->in_area = starts_in(load, starts->area_bytes);
         starts->in_region = starts_in(load, load->region_bytes);
     } else {
         starts->in_chunk = starts_in(load, chunk);
-        starts->in_area = starts->area_bytes / stripe * starts->in_chunk;
-        starts->in_region = load->region_bytes / stripe * starts->in_chunk;
+        starts->in_area = starts->area_bytes / stripe * load->use_dimms * starts->in_chunk;
+        starts->in_region = load->region_bytes / stripe * load->use_dimms * starts->in_chunk;
     }
     RPM_ASSERT(starts->in_area > 0 && starts->in_region >= starts->in_area);
 }
@@ -221,13 +226,13 @@ uint64_t rpmi_load_address(struct rpmi_server_model *server, uint32_t thread, bo
         return rpmi_rng_below(&server->rng, load->words) * RPMI_LINE_BYTES;
     if (load->pattern == RPM_LOAD_RANDOM) {
         offset = offset_of(server, rpmi_rng_below(&server->rng, starts->in_region));
-        return (load->one_dimm != 0 ? on_one(server, thread, offset) : offset) + load->skew_bytes;
+        return (load->use_dimms != 0 ? on_used(server, thread, offset) : offset) + load->skew_bytes;
     }
     offset = offset_of(server, server->position[area] % starts->in_area) +
              server->position[area] / starts->in_area * rpmi_load_written(load);
     server->position[area] = (server->position[area] + 1) % (starts->in_area * load->passes);
-    if (load->one_dimm != 0)
-        offset = on_one(server, thread, offset);
+    if (load->use_dimms != 0)
+        offset = on_used(server, thread, offset);
     return area * starts->area_bytes + offset + load->skew_bytes;
 }
 

@@ -112,7 +112,7 @@ TEST_CASE("core: lines outstanding are no more than its fill buffers", "[unit]")
         load.threads = 8;
         load.bytes = 4096;
         load.fence_bytes = UINT64_MAX;
-        load.one_dimm = 1;
+        load.use_dimms = 1;
         Bench bench(load);
         rpmi_server_start(bench.server);
         for (int i = 0; i < 30000; i++) {
@@ -164,7 +164,7 @@ TEST_CASE("core: one module is as fast as its media, by one writer or by many", 
     rpm_load load = load_of(RPM_BY_CORE, RPM_LOAD_WRITE);
     rpmi_params params = params_of("hints");
 
-    load.one_dimm = 1;
+    load.use_dimms = 1;
     load.ops = 10000;
     for (uint32_t threads : { 4u, 24u }) {
         load.threads = threads;
@@ -245,7 +245,7 @@ TEST_CASE("core: all calls are served, one at a time by each core", "[unit]")
         load.threads = 16;
         load.write_percent = 50;
         load.cores = 3;
-        load.one_dimm = 1;
+        load.use_dimms = 1;
         load.writers_max = most;
         Bench bench(load);
         rpmi_server_start(bench.server);

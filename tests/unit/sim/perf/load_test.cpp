@@ -19,7 +19,7 @@ const Refused REFUSED[] = {
     { "memory is 0 or 1, see enum rpm_load_memory (2)", [](rpm_load &l) { l.memory = 2; } },
     { "flush_memory is 0 or 1", [](rpm_load &l) { l.flush_memory = 2; } },
     { "pattern is 0 to 2, see enum rpm_load_pattern (3)", [](rpm_load &l) { l.pattern = 3; } },
-    { "appends are reads or writes, on all modules or on one (2)",
+    { "appends are reads or writes, of all threads on the same modules (2)",
       [](rpm_load &l) {
           l.pattern = RPM_LOAD_APPEND;
           l.by = RPM_BY_NIC;
@@ -48,7 +48,11 @@ const Refused REFUSED[] = {
       } },
     { "ddio is 0 to 2", [](rpm_load &l) { l.ddio = 3; } },
     { "ddio is 0 to 2, remote_socket 0 or 1", [](rpm_load &l) { l.remote_socket = 2; } },
-    { "one_dimm 0 to 2", [](rpm_load &l) { l.one_dimm = 3; } },
+    { "own_dimms 0 or 1 (0)", [](rpm_load &l) { l.own_dimms = 2; } },
+    { "use_dimms is at most the preset's dimms, and own_dimms needs it (7)",
+      [](rpm_load &l) { l.use_dimms = 7; } },
+    { "use_dimms is at most the preset's dimms, and own_dimms needs it (0)",
+      [](rpm_load &l) { l.own_dimms = 1; } },
     { "write_percent is 0 to 100 (101)", [](rpm_load &l) { l.write_percent = 101; } },
     { "are at most 1 MiB (1048577)", [](rpm_load &l) { l.bytes = (1 << 20) + 1; } },
     { "are at most 1 MiB", [](rpm_load &l) { l.bytes = UINT64_MAX; } },
@@ -71,18 +75,18 @@ const Refused REFUSED[] = {
       } },
     { "no larger than its interleaving (4160)",
       [](rpm_load &l) {
-          l.one_dimm = 1;
+          l.use_dimms = 1;
           l.bytes = 4160;
           l.align_bytes = 64;
       } },
     { "no larger than its interleaving",
       [](rpm_load &l) {
-          l.one_dimm = 2;
+          l.use_dimms = l.own_dimms = 1;
           l.align_bytes = 8192;
       } },
     { "no larger than its interleaving",
       [](rpm_load &l) {
-          l.one_dimm = 1;
+          l.use_dimms = 1;
           l.bytes = 4096;
           l.skew_bytes = 1;
       } },
@@ -165,7 +169,7 @@ TEST_CASE("load: values out of range are refused, with the reason", "[unit]")
 TEST_CASE("load: every operation lies in the region, on its module, at its alignment", "[unit]")
 {
     rpmi_rng rng;
-    int one_dimm = 0;
+    int on_used = 0;
 
     rpmi_rng_seed(&rng, 11);
     for (int round = 0; round < 150; round++) {
@@ -178,11 +182,12 @@ TEST_CASE("load: every operation lies in the region, on its module, at its align
         load.pad_bytes = rpmi_rng_below(&rng, 2) != 0 ? 64 : 0;
         load.align_bytes = rpmi_rng_below(&rng, 2) != 0 ? 1 + rpmi_rng_below(&rng, 4096) : 0;
         load.skew_bytes = rpmi_rng_below(&rng, 2) != 0 ? rpmi_rng_below(&rng, 64) : 0;
-        load.one_dimm = static_cast<uint32_t>(rpmi_rng_below(&rng, 3));
+        load.use_dimms = static_cast<uint32_t>(rpmi_rng_below(&rng, 7));
+        load.own_dimms = load.use_dimms != 0 ? static_cast<uint32_t>(rpmi_rng_below(&rng, 2)) : 0;
         load.threads = static_cast<uint32_t>(1 + rpmi_rng_below(&rng, 12));
         load.region_bytes = load.threads * (70000 + rpmi_rng_below(&rng, 200000));
         if (rpmi_load_check(&params, &load) != 0) {
-            REQUIRE(load.one_dimm != 0);
+            REQUIRE(load.use_dimms != 0);
             continue;
         }
         Bench bench(load);
@@ -197,16 +202,17 @@ TEST_CASE("load: every operation lies in the region, on its module, at its align
             REQUIRE(last < load.region_bytes);
             if (load.pattern == RPM_LOAD_SEQUENTIAL)
                 REQUIRE(address / (load.region_bytes / load.threads) <= thread);
-            if (load.one_dimm == 0)
+            if (load.use_dimms == 0)
                 continue;
-            uint64_t module = load.one_dimm == 2 ? thread % 6 : 0;
-            REQUIRE(address / params.interleave % 6 == module);
+            uint64_t first = load.own_dimms != 0 ? thread * load.use_dimms : 0;
+            uint64_t module = address / params.interleave % 6;
+            REQUIRE((module + 600 - first) % 6 < load.use_dimms);
             REQUIRE(last / params.interleave == address / params.interleave);
             REQUIRE((address % params.interleave - load.skew_bytes) % load.align_bytes == 0);
-            one_dimm++;
+            on_used++;
         }
     }
-    CHECK(one_dimm > 10000);
+    CHECK(on_used > 10000);
 }
 
 TEST_CASE("load: operations lie side by side, at multiples of their alignment", "[unit]")

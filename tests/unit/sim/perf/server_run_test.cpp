@@ -61,7 +61,9 @@ rpm_load any_load(rpmi_rng *rng)
     load.cores = below(3) == 0 ? 1 + below(64) : 0;
     load.remote_socket = below(2);
     load.ddio = below(3);
-    load.one_dimm = below(2) != 0 ? 0 : below(3);
+    load.use_dimms = below(2) != 0 ? 0 : below(4);
+    load.own_dimms = load.use_dimms != 0 ? below(2) : 0;
+    load.interval_ps = below(4) == 0 ? below(1000000) : 0;
     load.writers_max = below(3) == 0 ? 1 + below(4) : 0;
     load.ops = 1 + below(300);
     load.seed = rpmi_rng_next(rng);
@@ -175,7 +177,7 @@ TEST_CASE("server model: results are the same on any machine", "[unit]")
     chain.persist = RPM_PERSIST_CHAIN;
     chain.flush_memory = RPM_LOAD_DRAM;
     stream.threads = 8;
-    stream.one_dimm = 1;
+    stream.use_dimms = 1;
     stream.writers_max = 2;
     store.threads = 4;
     store.copy = RPM_COPY_STORE;
@@ -226,7 +228,7 @@ TEST_CASE("server model: any load on any platform runs to its end", "[unit]")
         params = preset.cost;
         if (rpmi_load_check(&params, &checked) != 0)
             continue;
-        CAPTURE(ran, spec, load.by, load.op, load.bytes, load.threads, load.depth, load.one_dimm);
+        CAPTURE(ran, spec, load.by, load.op, load.bytes, load.threads, load.depth, load.use_dimms);
         Bench bench(load, spec);
         rpm_cost cost = bench.run();
         REQUIRE(cost.ops == load.ops);
@@ -251,7 +253,7 @@ TEST_CASE("server model: the largest loads fit", "[unit]")
         rpm_load_by by;
         rpm_load_op op;
         uint64_t bytes;
-        uint32_t threads, depth, one_dimm;
+        uint32_t threads, depth, use_dimms;
     };
     const Large larges[] = {
         { RPM_BY_NIC, RPM_LOAD_WRITE, 1 << 20, 4, 16, 0 },
@@ -273,7 +275,7 @@ TEST_CASE("server model: the largest loads fit", "[unit]")
         load.bytes = one.bytes;
         load.threads = one.threads;
         load.depth = one.depth;
-        load.one_dimm = one.one_dimm;
+        load.use_dimms = one.use_dimms;
         load.write_percent = 50;
         load.region_bytes = 64ull << 30;
         load.persist = RPM_PERSIST_CHAIN;
