@@ -3,13 +3,16 @@
  * module.c: a memory module: accept lines, buffer them, read and write the media.
  *
  * A line joins the buffer entry of its media line, or takes a free entry; when the last free entry
- * is taken, the media write back an entry chosen at random. Media lines that became full are
- * written when the media are idle, oldest first. The read that completes a part of a media line
- * costs no media time: random writes of 64, 128 and 256 bytes have the same rate.
+ * is taken, one chosen at random is freed. If it holds a part of a media line, the media write it
+ * first. Media lines that became full are written when the media are idle, oldest first, and stay
+ * in the buffer; a full one that is chosen is replaced by one that is written already. The read
+ * that completes a part of a media line costs no media time: random writes of 64, 128 and 256 bytes
+ * have the same rate.
  *
- * Of the lines that wait for room in the queue the next to be accepted is chosen at random, because
- * cores' buffers drain in no order. A requester that keeps its lines in order offers only its
- * oldest line.
+ * Lines that wait for room in the queue wait in the slice of the cache that their address selects.
+ * A slice keeps them in order, and the controller accepts from the slices in turn: so lines of one
+ * media line do not arrive together when many wait. A requester that keeps its lines in order
+ * offers only its oldest line.
  *
  * Tests: tests/unit/sim/perf/module_test.cpp
  */
@@ -23,6 +26,7 @@ void rpmi_module_open(struct rpmi_module *module, uint16_t number, bool dram,
     module->number = number;
     module->share = dram ? 1 : (uint32_t)(params->media_line / RPMI_LINE_BYTES);
     module->queue_lines = (uint32_t)params->wpq_lines;
+    module->slices = (uint32_t)params->llc_slices;
     module->read_ps = dram ? params->dram_read : params->media_read;
     module->write_ps = dram ? params->dram_write : params->media_write;
     module->fill_ps = dram ? 0 : params->media_fill;
@@ -100,10 +104,8 @@ static uint64_t write_back(struct rpmi_module *module, struct rpmi_buffer_entry 
 }
 
 /* Begin the chosen work; returns how long it takes. */
-static uint64_t begin(struct rpmi_server_model *server, struct rpmi_module *module)
+static uint64_t begin(struct rpmi_module *module)
 {
-    struct rpmi_buffer_entry *entry;
-
     switch (module->current.kind) {
     case RPMI_WORK_READ:
         module->count.media_reads++;
@@ -112,9 +114,7 @@ static uint64_t begin(struct rpmi_server_model *server, struct rpmi_module *modu
         return write_back(module, &module->dirty.entry[module->current_entry]);
     default:
         RPM_ASSERT(module->current.kind == RPMI_WORK_EVICT);
-        entry = rpmi_buffer_any(&module->dirty, &server->rng);
-        RPM_ASSERT(entry != NULL); /* at most one entry is busy, and its write has ended */
-        return write_back(module, entry);
+        return write_back(module, &module->dirty.entry[module->victim]);
     }
 }
 
@@ -123,18 +123,43 @@ static void go_on(struct rpmi_server_model *server, struct rpmi_module *module)
     if (module->busy || !choose(module))
         return;
     module->busy = true;
-    rpmi_server_at(server, server->now_ps + begin(server, module), RPMI_PERF_EV_MEDIA_DONE,
-                   module->number, 0, 0);
+    rpmi_server_at(server, server->now_ps + begin(module), RPMI_PERF_EV_MEDIA_DONE, module->number,
+                   0, 0);
 }
 
-/* Queue the eviction of an entry, unless one is queued already. */
-static void request_eviction(struct rpmi_module *module)
+/* An entry that need not be written before it is freed; NULL if there is none. */
+static struct rpmi_buffer_entry *any_written(struct rpmi_module *module)
+{
+    for (uint32_t i = 0; i < module->dirty.useds; i++) {
+        struct rpmi_buffer_entry *entry = &module->dirty.entry[module->dirty.used[i]];
+
+        if (entry->held == 0 && !entry->busy)
+            return entry;
+    }
+    return NULL;
+}
+
+/* Free an entry if none is free: at once, or by an eviction, of which one is queued at a time. */
+static void make_room(struct rpmi_server_model *server, struct rpmi_module *module)
 {
     struct rpmi_work work = { .kind = RPMI_WORK_EVICT };
+    struct rpmi_buffer_entry *entry;
+    struct rpmi_buffer_entry *instead = NULL;
 
-    if (module->evicting)
+    if (module->evicting || module->dirty.spares > 0)
         return;
+    entry = rpmi_buffer_any(&module->dirty, &server->rng);
+    RPM_ASSERT(entry != NULL); /* at most one entry is busy: the one that the media write */
+    if (entry->held == all_of(module))
+        instead = any_written(module);
+    if (instead != NULL)
+        entry = instead;
+    if (entry->held == 0) {
+        rpmi_buffer_give(&module->dirty, entry);
+        return;
+    }
     module->evicting = true;
+    module->victim = (uint16_t)(entry - module->dirty.entry);
     work_add(module, &work);
 }
 
@@ -147,9 +172,9 @@ static void drain(struct rpmi_server_model *server, struct rpmi_module *module)
     if (module->draining || module->queued == 0)
         return;
     entry = rpmi_buffer_find(&module->dirty, RPMI_LINE_NUMBER(line->arg) / module->share);
-    if (entry == NULL && module->dirty.spares == 0)
-        request_eviction(module);
-    else if (entry == NULL || !entry->busy) {
+    if (entry == NULL)
+        make_room(server, module);
+    if (entry == NULL ? module->dirty.spares > 0 : !entry->busy) {
         module->draining = true;
         rpmi_server_at(server, server->now_ps + module->line_ps, RPMI_PERF_EV_LINE_DRAINED,
                        module->number, 0, 0);
@@ -166,17 +191,57 @@ static void accept(struct rpmi_server_model *server, struct rpmi_module *module,
     rpmi_server_dispatch(server, RPMI_PERF_EV_LINE_ACCEPTED, line->owner, 0);
 }
 
+/* Which slice of the cache a line belongs to: neighbours belong to different ones. */
+static struct rpmi_slice *slice_of(struct rpmi_module *module, uint64_t arg)
+{
+    return &module->slice[(RPMI_LINE_NUMBER(arg) * 2654435761u >> 8) % module->slices];
+}
+
+static void wait_outside(struct rpmi_module *module, const struct rpmi_line *line)
+{
+    struct rpmi_slice *slice = slice_of(module, line->arg);
+    uint16_t place = module->spare;
+
+    if (place != 0)
+        module->spare = module->outside[place - 1].next;
+    else
+        place = (uint16_t)++module->places;
+    RPM_ASSERT(module->places <= RPMI_MODULE_OUTSIDE);
+    module->outside[place - 1] = (struct rpmi_waiting){ *line, 0 };
+    *(slice->last != 0 ? &module->outside[slice->last - 1].next : &slice->first) = place;
+    slice->last = place;
+    module->outsides++;
+}
+
+/* The first line of the slice whose turn it is, without those that are empty. */
+static struct rpmi_line next_outside(struct rpmi_module *module)
+{
+    struct rpmi_slice *slice;
+    uint16_t place;
+
+    RPM_ASSERT(module->outsides > 0);
+    do
+        slice = &module->slice[module->turn++ % module->slices];
+    while (slice->first == 0);
+    place = slice->first;
+    slice->first = module->outside[place - 1].next;
+    if (slice->first == 0)
+        slice->last = 0;
+    module->outside[place - 1].next = module->spare;
+    module->spare = place;
+    module->outsides--;
+    return module->outside[place - 1].line;
+}
+
 void rpmi_module_write(struct rpmi_server_model *server, struct rpmi_module *module, uint64_t arg,
                        uint32_t owner)
 {
     struct rpmi_line line = { arg, owner };
 
-    if (module->queued < module->queue_lines && module->outsides == 0) {
+    if (module->queued < module->queue_lines && module->outsides == 0)
         accept(server, module, &line);
-        return;
-    }
-    RPM_ASSERT(module->outsides < RPMI_MODULE_OUTSIDE);
-    module->outside[module->outsides++] = line;
+    else
+        wait_outside(module, &line);
 }
 
 /* Add the bytes that were read of a media line to the entry. */
@@ -200,7 +265,8 @@ static void note_full(struct rpmi_module *module, uint16_t at)
 }
 
 /* A line has reached the module: it joins its entry or takes one. */
-static void join(struct rpmi_module *module, struct rpmi_buffer_entry *entry, uint64_t arg)
+static void join(struct rpmi_server_model *server, struct rpmi_module *module,
+                 struct rpmi_buffer_entry *entry, uint64_t arg)
 {
     uint32_t number = RPMI_LINE_NUMBER(arg);
 
@@ -212,8 +278,7 @@ static void join(struct rpmi_module *module, struct rpmi_buffer_entry *entry, ui
         merge(module, entry);
     if (entry->held == all_of(module))
         note_full(module, (uint16_t)(entry - module->dirty.entry));
-    if (module->dirty.spares == 0)
-        request_eviction(module);
+    make_room(server, module);
 }
 
 void rpmi_module_drained(struct rpmi_server_model *server, struct rpmi_module *module)
@@ -229,12 +294,9 @@ void rpmi_module_drained(struct rpmi_server_model *server, struct rpmi_module *m
         return; /* the media write that entry now: drained again when they have finished */
     module->queue_head = (module->queue_head + 1) % RPMI_MODULE_QUEUE;
     module->queued--;
-    join(module, entry, arg);
+    join(server, module, entry, arg);
     if (module->outsides > 0) {
-        uint32_t at = (uint32_t)rpmi_rng_below(&server->rng, module->outsides);
-
-        line = module->outside[at];
-        module->outside[at] = module->outside[--module->outsides];
+        line = next_outside(module);
         accept(server, module, &line);
     } else {
         drain(server, module);
@@ -330,6 +392,19 @@ static void media_read_done(struct rpmi_server_model *server, struct rpmi_module
     }
 }
 
+/* The media have written an entry: it stays, complete, unless it was evicted. */
+static void written(struct rpmi_module *module, struct rpmi_buffer_entry *entry)
+{
+    entry->busy = false;
+    entry->held = 0;
+    entry->whole = true;
+    entry->remote = false;
+    if (module->current.kind != RPMI_WORK_EVICT)
+        return;
+    module->evicting = false;
+    rpmi_buffer_give(&module->dirty, entry);
+}
+
 void rpmi_module_media(struct rpmi_server_model *server, struct rpmi_module *module)
 {
     uint8_t kind = module->current.kind;
@@ -339,9 +414,7 @@ void rpmi_module_media(struct rpmi_server_model *server, struct rpmi_module *mod
     if (kind == RPMI_WORK_READ) {
         media_read_done(server, module);
     } else {
-        rpmi_buffer_give(&module->dirty, &module->dirty.entry[module->current_entry]);
-        if (kind == RPMI_WORK_EVICT)
-            module->evicting = false;
+        written(module, &module->dirty.entry[module->current_entry]);
     }
     drain(server, module);
     go_on(server, module);

@@ -2,13 +2,14 @@
 /*
  * module.h: one memory module and the queue that its controller keeps for it.
  *
- * Lines wait outside until the controller's queue has room, and then count as accepted (the domain
- * that survives a power loss begins there). The queue drains in order into the module's buffer of
- * media lines. The media read or write one media line at a time.
+ * Lines wait outside, in slices of the cache, until the controller's queue has room, and then count
+ * as accepted (the domain that survives a power loss begins there). The queue drains in order into
+ * the module's buffer of media lines. The media read or write one media line at a time.
  *
  * Invariants
  *   a media line is at most once among those written, and at most once among those read
  *   lines of one media line that are in the buffer together cost one write
+ *   each waiting line is in the chain of one slice
  *
  * Tests: tests/unit/sim/perf/module_test.cpp
  */
@@ -19,12 +20,24 @@
 
 #define RPMI_MODULE_QUEUE 256u    /* lines in a controller's queue, at most */
 #define RPMI_MODULE_OUTSIDE 8192u /* lines that wait for room in that queue */
+#define RPMI_MODULE_SLICES 64u    /* slices of the cache in which they wait, at most */
 #define RPMI_MODULE_JOINED 16384u /* reads that wait for a media read of another one */
 #define RPMI_MODULE_WORK 16384u   /* pending reads and writes of the media */
 
 struct rpmi_line {
     uint64_t arg;   /* number and flags, see server_model.h */
     uint32_t owner; /* see server_model.h */
+};
+
+/* A line that waits, in a chain; places are counted from 1, and 0 is the end. */
+struct rpmi_waiting {
+    struct rpmi_line line;
+    uint16_t next;
+};
+
+struct rpmi_slice {
+    uint16_t first;
+    uint16_t last;
 };
 
 enum rpmi_work_kind {
@@ -58,8 +71,13 @@ struct rpmi_module {
     uint64_t line_ps;       /* one line on the bus to the module */
     uint64_t remote_writes; /* further media writes of an entry with a line from the other socket */
 
-    struct rpmi_line outside[RPMI_MODULE_OUTSIDE];
-    uint32_t outsides;
+    struct rpmi_waiting outside[RPMI_MODULE_OUTSIDE];
+    uint32_t places;   /* used so far */
+    uint16_t spare;    /* a chain of those that are free again */
+    uint32_t outsides; /* lines that wait */
+    struct rpmi_slice slice[RPMI_MODULE_SLICES];
+    uint32_t slices;
+    uint32_t turn; /* the slice from which the next line is accepted, modulo slices */
     struct rpmi_line queue[RPMI_MODULE_QUEUE];
     uint32_t queue_head, queued;
     bool draining; /* the oldest line is on the bus */
@@ -75,7 +93,8 @@ struct rpmi_module {
     struct rpmi_work current;
     uint16_t current_entry;
     bool busy;
-    bool evicting; /* an eviction is pending */
+    bool evicting;   /* an eviction is pending */
+    uint16_t victim; /* the entry that it writes and frees */
     struct rpmi_line
         joined[RPMI_MODULE_JOINED]; /* reads that wait for a media line that is being read */
     uint32_t joins;

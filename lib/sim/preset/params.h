@@ -44,6 +44,7 @@ enum rpmi_param_kind {
     /* caches and sockets */                                                                       \
     X(BYTES, llc_bytes, "", 1 << 16, 1 << 28, "last-level cache")                                  \
     X(COUNT, llc_ways, "ways", 1, 32, "ways of a set")                                             \
+    X(COUNT, llc_slices, "slices", 1, 64, "slices, in which lines wait for a controller")          \
     X(COUNT, ddio_ways, "ways", 1, 32, "ways that inbound writes may allocate in")                 \
     X(TIME, llc_latency, "", 1, 1u << 30, "idle load of a line in the last-level cache")           \
     X(COUNT, llc_victims, "ways", 1, 32, "oldest ways of a set, one of which goes")                \

@@ -83,10 +83,11 @@ TEST_CASE("memory: writes to the other socket update a directory in the media, l
     load.memory = RPM_LOAD_DRAM;
     rpm_cost dram = cost_of(load);
 
-    CHECK(local.media_write_bytes <= 2005 * 256);
-    CHECK(local.media_read_bytes == 0);
+    // A few media lines are written in parts: one that was not full yet was chosen to make room.
+    CHECK(local.media_write_bytes <= 2100 * 256);
+    CHECK(local.media_read_bytes <= 100 * 256);
     CHECK(remote.media_write_bytes >= 2 * 1990 * 256);
     CHECK(remote.media_read_bytes >= 1990 * 256);
-    CHECK(none.media_write_bytes <= 2005 * 256);
+    CHECK(none.media_write_bytes <= 2100 * 256);
     CHECK(dram.media_write_bytes <= 2005 * 256);
 }
