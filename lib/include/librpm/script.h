@@ -61,7 +61,7 @@ struct rpm_script_load {
     const struct rpm_script *scripts; /* each transaction runs one, chosen at random by weight */
     uint32_t count;                   /* scripts; 1..65 536 */
     uint32_t servers;                 /* each on a machine of the preset's platform; 0: 1; at most
-                                         64 */
+                                         1024 */
     uint32_t threads;                 /* of clients; 0: 1; at most 4096 */
     uint32_t coroutines;              /* of each thread, each with one transaction at a time; 0: 1;
                                          at most 64 */

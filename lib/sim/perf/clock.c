@@ -16,6 +16,17 @@ void rpmi_server_at(struct rpmi_server_model *server, uint64_t at_ps, enum rpmi_
 
     RPM_ASSERT(at_ps >= server->now_ps);
     rpmi_queue_push(&server->queue, &event);
+    if (server->earliest != NULL)
+        rpmi_earliest_set(server->earliest, server->index, rpmi_queue_next(&server->queue));
+}
+
+bool rpmi_server_take(struct rpmi_server_model *server, struct rpmi_event *event)
+{
+    bool taken = rpmi_queue_pop(&server->queue, event);
+
+    if (server->earliest != NULL)
+        rpmi_earliest_set(server->earliest, server->index, rpmi_queue_next(&server->queue));
+    return taken;
 }
 
 void rpmi_server_dispatch(struct rpmi_server_model *server, enum rpmi_perf_event kind,

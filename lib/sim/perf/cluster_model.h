@@ -16,7 +16,7 @@
 
 #include <librpm/script.h>
 
-#define RPMI_CLUSTER_SERVERS 64u
+#define RPMI_CLUSTER_SERVERS 1024u
 #define RPMI_CLUSTER_PHASE 64u               /* operations of a phase, at most */
 #define RPMI_CLUSTER_LOG ((uint64_t)1 << 20) /* bytes of a thread's log on a server */
 
@@ -81,10 +81,17 @@ struct rpmi_client_machine {
     uint64_t under_way; /* messages */
 };
 
+/* An operation that leaves lines in a server's cache. */
+struct rpmi_filler {
+    uint64_t weights; /* sum up to this one, of those at the same server */
+    uint32_t op;      /* class */
+};
+
 struct rpmi_cluster_model {
     const struct rpmi_params *params;
     struct rpm_script_load load; /* with defaults; the caller's scripts are not used any more */
-    struct rpmi_server_model *server[RPMI_CLUSTER_SERVERS];
+    struct rpmi_server_model **server;
+    struct rpmi_earliest earliest; /* of their events */
     uint64_t now_ps;
     struct rpmi_rng rng;
 
@@ -93,17 +100,23 @@ struct rpmi_cluster_model {
     struct rpmi_script_step *step;  /* of each operation class */
     uint32_t op_classes;
     uint64_t weights; /* their sum */
+    struct rpmi_filler *filler;
+    uint32_t *first_filler; /* of each server, and the end */
 
     struct rpmi_coroutine *coroutine;
     uint32_t coroutines; /* of all threads */
     struct rpmi_thread *thread;
     struct rpmi_client_machine *machine;
-    struct rpmi_doorbell *doorbell;               /* of each machine */
-    struct rpmi_shared_word *word;                /* 1 to load.words */
-    struct rpmi_word_version *version;            /* of all coroutines */
-    uint32_t versions;                            /* of each, at most */
-    struct rpmi_fifo spare[RPMI_CLUSTER_SERVERS]; /* free slots of each server */
-    uint64_t *position; /* next byte of the log of each thread on each server */
+    struct rpmi_doorbell *doorbell;    /* of each machine */
+    struct rpmi_shared_word *word;     /* 1 to load.words */
+    struct rpmi_word_version *version; /* of all coroutines */
+    uint32_t versions;                 /* of each, at most */
+    struct rpmi_fifo *spare;           /* free slots of each server */
+    uint32_t slots_max;                /* of each server */
+    uint64_t *rung;                    /* of each server: the phase that last rang for it */
+    uint64_t phases;                   /* that were posted */
+    int err;                           /* RPM_E_NOMEM: a server found no memory to grow */
+    uint32_t *position; /* next byte of the log of each thread on each server, + 1; 0: unused */
 
     uint64_t warm_up; /* transactions that are not measured */
     uint64_t finished;
@@ -115,8 +128,8 @@ struct rpmi_cluster_model {
     uint64_t before_failures;
     uint64_t before_requests;
     uint64_t before_bytes;
-    struct rpm_cost before[RPMI_CLUSTER_SERVERS]; /* counters when the warm-up ended */
-    uint64_t *latency_ps;                         /* of each measured transaction */
+    struct rpm_cost *before; /* counters of each server when the warm-up ended */
+    uint64_t *latency_ps;    /* of each measured transaction */
 };
 
 /* script.c: set defaults, and refuse a load that is invalid. */
@@ -131,14 +144,19 @@ uint32_t rpmi_script_versions(const struct rpm_script_load *load);
 
 /* Draw the script that a coroutine begins next, by the weights. */
 uint32_t rpmi_script_draw(struct rpmi_cluster_model *cluster);
-uint32_t rpmi_script_server(const struct rpmi_cluster_model *cluster,
-                            const struct rpmi_server_model *server);
 /* The address of an operation of a thread on server @index, in bytes. */
 uint64_t rpmi_script_address(struct rpmi_cluster_model *cluster, uint32_t thread, uint32_t index,
                              const struct rpmi_op_class *op_class);
 /* The same for one part of the call in @slot. */
 uint64_t rpmi_cluster_address(struct rpmi_server_model *server, uint32_t slot,
                               const struct rpmi_op_class *op_class);
+
+/* slots.c */
+/* A free slot of server @index, which gets more if it has none. UINT32_MAX: there is no memory, and
+ * cluster->err is set. */
+uint32_t rpmi_slots_take(struct rpmi_cluster_model *cluster, uint32_t index);
+/* The slots of server @index from @first on are free. */
+int rpmi_slots_spare(struct rpmi_cluster_model *cluster, uint32_t index, uint32_t first);
 
 /* cluster_run.c */
 int rpmi_cluster_open(const struct rpmi_params *params, bool ddio,

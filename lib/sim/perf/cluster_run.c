@@ -12,6 +12,7 @@
 #include "base/mem.h"
 
 #define SLOTS_MAX (1u << 18)
+#define SLOTS_FIRST 64u   /* of each server; it grows when more operations are outstanding */
 #define WARM_UP_ROUNDS 4u /* transactions of each coroutine */
 #define WARM_UP_MIN 2048u
 #define FAILURES_IN_ROW_MAX 500000u /* attempts that fail, one after another */
@@ -32,12 +33,20 @@ static bool reserve(struct rpmi_cluster_model *cluster)
     cluster->word = rpmi_alloc(((uint64_t)load->words + 1) * sizeof(*cluster->word), 64);
     cluster->version = rpmi_alloc(
         ((uint64_t)cluster->coroutines * cluster->versions + 1) * sizeof(*cluster->version), 64);
+    cluster->filler = rpmi_alloc(op_classes * sizeof(*cluster->filler), 64);
+    cluster->first_filler = rpmi_alloc((load->servers + 1) * sizeof(*cluster->first_filler), 64);
+    cluster->server = rpmi_alloc(load->servers * sizeof(*cluster->server), 64);
+    cluster->spare = rpmi_alloc(load->servers * sizeof(*cluster->spare), 64);
+    cluster->rung = rpmi_alloc(load->servers * sizeof(*cluster->rung), 64);
+    cluster->before = rpmi_alloc(load->servers * sizeof(*cluster->before), 64);
     cluster->position =
-        rpmi_alloc((uint64_t)load->threads * load->servers * sizeof(*cluster->position), 64);
+        rpmi_alloc((uint64_t)load->threads * load->servers * sizeof(*cluster->position), 16);
     cluster->latency_ps = rpmi_alloc(load->transactions * sizeof(*cluster->latency_ps), 64);
     return cluster->script != NULL && cluster->op_class != NULL && cluster->step != NULL &&
            cluster->coroutine != NULL && cluster->thread != NULL && cluster->machine != NULL &&
            cluster->doorbell != NULL && cluster->word != NULL && cluster->version != NULL &&
+           cluster->filler != NULL && cluster->first_filler != NULL && cluster->server != NULL &&
+           cluster->spare != NULL && cluster->rung != NULL && cluster->before != NULL &&
            cluster->position != NULL && cluster->latency_ps != NULL;
 }
 
@@ -67,29 +76,22 @@ static struct rpm_load server_load(const struct rpmi_cluster_model *cluster, uin
     return load;
 }
 
-static int open_server(struct rpmi_cluster_model *cluster, uint32_t index, uint32_t slots,
-                       bool ddio)
+static int open_server(struct rpmi_cluster_model *cluster, uint32_t index, bool ddio)
 {
     struct rpm_load load = server_load(cluster, index, ddio);
-    struct rpmi_fifo *spare = &cluster->spare[index];
-    int err =
-        rpmi_server_open_server(cluster->params, &load, slots, cluster, &cluster->server[index]);
+    uint32_t slots = cluster->slots_max < SLOTS_FIRST ? cluster->slots_max : SLOTS_FIRST;
+    int err = rpmi_server_open_server(cluster->params, &load, slots, cluster, index,
+                                      &cluster->server[index]);
 
     if (err != 0)
         return err;
-    spare->room = slots;
-    spare->word = rpmi_alloc((uint64_t)slots * sizeof(*spare->word), 64);
-    if (spare->word == NULL)
-        return RPM_E_NOMEM;
-    for (uint32_t i = 0; i < slots; i++)
-        rpmi_fifo_push(spare, i);
-    return 0;
+    return rpmi_slots_spare(cluster, index, 0);
 }
 
 static int open_servers(struct rpmi_cluster_model *cluster, bool ddio)
 {
     uint64_t slots = (uint64_t)cluster->coroutines * rpmi_script_widest(cluster);
-    int err = 0;
+    int err;
 
     if (slots > SLOTS_MAX)
         return rpmi_fail(
@@ -97,8 +99,13 @@ static int open_servers(struct rpmi_cluster_model *cluster, bool ddio)
             "scripts: up to %llu operations are outstanding at a server, the maximum is "
             "%u: use fewer threads, coroutines, or operations in a phase",
             (unsigned long long)slots, SLOTS_MAX);
+    cluster->slots_max = (uint32_t)slots;
+    err = rpmi_earliest_open(&cluster->earliest, cluster->load.servers);
     for (uint32_t i = 0; err == 0 && i < cluster->load.servers; i++)
-        err = open_server(cluster, i, (uint32_t)slots, ddio);
+        err = open_server(cluster, i, ddio);
+    if (err == 0) /* the first one has an event of each coroutine that begins or waits */
+        err = rpmi_queue_reserve(&cluster->server[0]->queue,
+                                 cluster->server[0]->queue.room + cluster->coroutines);
     return err;
 }
 
@@ -146,10 +153,17 @@ void rpmi_cluster_close(struct rpmi_cluster_model **out)
 
     if (cluster == NULL)
         return;
-    for (uint32_t i = 0; i < RPMI_CLUSTER_SERVERS; i++) {
+    for (uint32_t i = 0; cluster->server != NULL && i < cluster->load.servers; i++)
         rpmi_server_close(&cluster->server[i]);
+    for (uint32_t i = 0; cluster->spare != NULL && i < cluster->load.servers; i++)
         rpmi_free(cluster->spare[i].word);
-    }
+    rpmi_earliest_close(&cluster->earliest);
+    rpmi_free(cluster->filler);
+    rpmi_free(cluster->first_filler);
+    rpmi_free(cluster->server);
+    rpmi_free(cluster->spare);
+    rpmi_free(cluster->rung);
+    rpmi_free(cluster->before);
     rpmi_free(cluster->script);
     rpmi_free(cluster->op_class);
     rpmi_free(cluster->step);
@@ -165,25 +179,77 @@ void rpmi_cluster_close(struct rpmi_cluster_model **out)
     *out = NULL;
 }
 
+/* Does this operation leave lines in the cache of its server? */
+static bool fills_cache(const struct rpmi_op_class *op_class)
+{
+    return op_class->op == RPM_LOAD_WRITE && op_class->by == RPM_BY_NIC &&
+           op_class->memory == RPM_LOAD_NVM;
+}
+
+/* List the operations that leave lines in a cache by their servers: those of server i are
+ * cluster->filler[first_filler[i]] to [first_filler[i + 1] - 1]. Each has the sum of the weights up
+ * to its own, which is its script's divided by the operations that the script has. */
+static void list_fillers(struct rpmi_cluster_model *cluster)
+{
+    uint32_t *end = cluster->first_filler; /* of the server before, while the list is made */
+    uint32_t all;
+
+    for (uint32_t i = 0; i < cluster->op_classes; i++)
+        if (fills_cache(&cluster->op_class[i]))
+            end[cluster->step[i].server + 1]++;
+    for (uint32_t i = 0; i < cluster->load.servers; i++)
+        end[i + 1] += end[i];
+    all = end[cluster->load.servers];
+    for (uint32_t i = cluster->load.count; i-- > 0;) {
+        const struct rpmi_script *script = &cluster->script[i];
+        uint64_t weight = script->until - (i == 0 ? 0 : script[-1].until);
+
+        for (uint32_t k = script->first + script->count; k-- > script->first;)
+            if (fills_cache(&cluster->op_class[k]))
+                cluster->filler[--end[cluster->step[k].server + 1]] =
+                    (struct rpmi_filler){ .weights = (weight << 16) / script->count, .op = k };
+    }
+    for (uint32_t i = 0; i < cluster->load.servers; i++) /* each end is the first one by now */
+        end[i] = end[i + 1];
+    end[cluster->load.servers] = all;
+    for (uint32_t i = 0; i < cluster->load.servers; i++)
+        for (uint32_t k = end[i] + 1; k < end[i + 1]; k++)
+            cluster->filler[k].weights += cluster->filler[k - 1].weights;
+}
+
+/* Draw an operation that leaves lines in the cache of a server, by the weights. */
+static uint32_t draw_filler(struct rpmi_cluster_model *cluster, uint32_t index)
+{
+    uint32_t low = cluster->first_filler[index];
+    uint32_t high = cluster->first_filler[index + 1] - 1;
+    uint64_t ticket = rpmi_rng_below(&cluster->rng, cluster->filler[high].weights);
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (cluster->filler[middle].weights > ticket)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return cluster->filler[low].op;
+}
+
 /* Fill a server's cache with the lines that one-sided writes of a long run would have left. */
 static void fill_cache(struct rpmi_cluster_model *cluster, uint32_t index)
 {
     struct rpmi_server_model *server = cluster->server[index];
     uint64_t lines = 4ull * server->llc.sets * server->llc.ways;
-    uint64_t tries = lines;
+    uint32_t fillers = cluster->first_filler[index + 1] - cluster->first_filler[index];
 
-    for (; lines > 0 && tries > 0; tries--) {
-        const struct rpmi_script *script = &cluster->script[rpmi_script_draw(cluster)];
-        uint64_t which = script->first + rpmi_rng_below(&cluster->rng, script->count);
-        const struct rpmi_op_class *op_class = &cluster->op_class[which];
+    if (fillers == 0 || cluster->filler[cluster->first_filler[index + 1] - 1].weights == 0)
+        return;
+    while (lines > 0) {
+        const struct rpmi_op_class *op_class = &cluster->op_class[draw_filler(cluster, index)];
         uint32_t thread = (uint32_t)rpmi_rng_below(&cluster->rng, cluster->load.threads);
-        uint64_t at, end;
+        uint64_t at = rpmi_script_address(cluster, thread, index, op_class);
+        uint64_t end = at + op_class->written;
 
-        if (op_class->op != RPM_LOAD_WRITE || op_class->by != RPM_BY_NIC ||
-            op_class->memory != RPM_LOAD_NVM || cluster->step[which].server != index)
-            continue;
-        at = rpmi_script_address(cluster, thread, index, op_class);
-        end = at + op_class->written;
         for (at /= RPMI_LINE_BYTES; at * RPMI_LINE_BYTES < end; at++) {
             if (!rpmi_llc_has(&server->llc, at))
                 (void)rpmi_llc_fill(&server->llc, at, &server->rng);
@@ -194,8 +260,7 @@ static void fill_cache(struct rpmi_cluster_model *cluster, uint32_t index)
 
 void rpmi_cluster_start(struct rpmi_cluster_model *cluster)
 {
-    for (uint32_t i = 0; i < cluster->load.threads * cluster->load.servers; i++)
-        cluster->position[i] = rpmi_rng_below(&cluster->rng, RPMI_CLUSTER_LOG);
+    list_fillers(cluster);
     for (uint32_t i = 0; i < cluster->load.servers; i++) {
         rpmi_server_core_start(cluster->server[i]);
         if (cluster->server[i]->ddio)
@@ -211,18 +276,10 @@ void rpmi_cluster_start(struct rpmi_cluster_model *cluster)
 /* Process the earliest event of all servers; of two at the same time, that of the first server. */
 void rpmi_cluster_step(struct rpmi_cluster_model *cluster)
 {
-    uint64_t next_ps = UINT64_MAX;
-    uint32_t index = 0;
+    uint32_t index = rpmi_earliest_server(&cluster->earliest);
+    uint64_t next_ps = rpmi_queue_next(&cluster->server[index]->queue);
     bool more;
 
-    for (uint32_t i = 0; i < cluster->load.servers; i++) {
-        uint64_t at_ps = rpmi_queue_next(&cluster->server[i]->queue);
-
-        if (at_ps < next_ps) {
-            next_ps = at_ps;
-            index = i;
-        }
-    }
     RPM_ASSERT(next_ps >= cluster->now_ps && next_ps < UINT64_MAX);
     cluster->now_ps = next_ps;
     more = rpmi_server_step(cluster->server[index]);
@@ -257,8 +314,10 @@ int rpmi_cluster_run(struct rpmi_cluster_model *cluster, struct rpm_cost *cost)
 {
     rpmi_cluster_start(cluster);
     while (cluster->finished < cluster->warm_up + cluster->load.transactions &&
-           cluster->failures_in_row < FAILURES_IN_ROW_MAX)
+           cluster->failures_in_row < FAILURES_IN_ROW_MAX && cluster->err == 0)
         rpmi_cluster_step(cluster);
+    if (cluster->err != 0)
+        return cluster->err;
     if (cluster->failures_in_row == FAILURES_IN_ROW_MAX)
         return rpmi_fail(
             RPM_E_INVAL,

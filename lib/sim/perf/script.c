@@ -45,7 +45,7 @@ static void defaults(struct rpm_script_load *load)
 static int check_load(const struct rpm_script_load *load)
 {
     if (load->servers > RPMI_CLUSTER_SERVERS)
-        return refuse("a load has at most 64 servers", load->servers);
+        return refuse("a load has at most 1024 servers", load->servers);
     if (load->threads > 4096 || load->coroutines > 64)
         return refuse("threads are at most 4096, each with at most 64 coroutines", load->threads);
     if (load->machines > load->threads)
@@ -257,18 +257,17 @@ uint32_t rpmi_script_versions(const struct rpm_script_load *load)
 static uint32_t widest_of(const struct rpmi_cluster_model *cluster,
                           const struct rpmi_script *script)
 {
-    uint32_t at[RPMI_CLUSTER_SERVERS] = { 0 };
+    const struct rpmi_script_step *step = &cluster->step[script->first];
     uint32_t widest = 0;
     uint32_t unlocks = 0;
 
     for (uint32_t i = 0; i < script->count; i++) {
-        const struct rpmi_script_step *step = &cluster->step[script->first + i];
+        uint32_t at_server = 0; /* operations of the phase up to this one */
 
-        if (i > 0 && step->phase != step[-1].phase)
-            memset(at, 0, sizeof(at));
-        if (++at[step->server] > widest)
-            widest = at[step->server];
-        unlocks += step->role == RPM_ROLE_UNLOCK;
+        for (uint32_t k = i + 1; k-- > 0 && step[k].phase == step[i].phase;)
+            at_server += step[k].server == step[i].server;
+        widest = at_server > widest ? at_server : widest;
+        unlocks += step[i].role == RPM_ROLE_UNLOCK;
     }
     return unlocks > widest ? unlocks : widest;
 }
@@ -303,26 +302,30 @@ uint32_t rpmi_script_draw(struct rpmi_cluster_model *cluster)
     return low;
 }
 
-uint32_t rpmi_script_server(const struct rpmi_cluster_model *cluster,
-                            const struct rpmi_server_model *server)
+/* Where a thread begins in its log on a server: computed, so that a log that is not used needs no
+ * memory. */
+static uint32_t first_in_log(const struct rpmi_cluster_model *cluster, uint32_t thread,
+                             uint32_t index)
 {
-    uint32_t index = 0;
+    struct rpmi_rng rng;
 
-    while (cluster->server[index] != server)
-        index++;
-    return index;
+    rpmi_rng_seed(&rng, cluster->load.seed ^ ((uint64_t)thread << 32 | index));
+    return (uint32_t)rpmi_rng_below(&rng, RPMI_CLUSTER_LOG);
 }
 
 /* A thread has its own log on each server, behind the rows, and writes it as a ring. */
 static uint64_t in_log(struct rpmi_cluster_model *cluster, uint32_t thread, uint32_t index,
                        const struct rpmi_op_class *op_class)
 {
-    uint64_t *position = &cluster->position[thread * cluster->load.servers + index];
-    uint64_t at = (*position + op_class->align - 1) / op_class->align * op_class->align;
+    uint32_t *position = &cluster->position[(uint64_t)thread * cluster->load.servers + index];
+    uint64_t at;
 
+    if (*position == 0)
+        *position = 1 + first_in_log(cluster, thread, index);
+    at = (*position - 1 + op_class->align - 1) / op_class->align * op_class->align;
     if (at + op_class->written > RPMI_CLUSTER_LOG)
         at = 0;
-    *position = at + op_class->written;
+    *position = (uint32_t)(at + op_class->written + 1);
     return cluster->load.region_bytes + thread * RPMI_CLUSTER_LOG + at;
 }
 
@@ -344,5 +347,5 @@ uint64_t rpmi_cluster_address(struct rpmi_server_model *server, uint32_t slot,
     struct rpmi_cluster_model *cluster = server->cluster;
 
     return rpmi_script_address(cluster, rpmi_cluster_thread(cluster, server->slot[slot].coroutine),
-                               rpmi_script_server(cluster, server), op_class);
+                               server->index, op_class);
 }

@@ -7,7 +7,8 @@
  * Invariants
  *   times are whole picoseconds and choices come from one seeded source: the same load on the same
  *   preset gives the same result on any machine
- *   time never goes back; nothing allocates after rpmi_server_open()
+ *   time never goes back; nothing allocates after rpmi_server_open(),
+ *     except that a server of a cluster grows when more operations are outstanding than before
  *
  * Tests: tests/unit/sim/perf/
  */
@@ -17,6 +18,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/rng.h"
+#include "sim/perf/earliest.h"
 #include "sim/perf/llc.h"
 #include "sim/perf/module.h"
 #include "sim/preset/params.h"
@@ -172,6 +174,8 @@ struct rpmi_server_model {
     struct rpm_load load;
     struct rpmi_op_class op_class;      /* of the load */
     struct rpmi_cluster_model *cluster; /* that this server is part of; NULL: none */
+    struct rpmi_earliest *earliest;     /* of the cluster's servers; NULL: no cluster */
+    uint32_t index;                     /* in the cluster */
     bool ddio;
     uint64_t now_ps;
     uint64_t events;
@@ -219,13 +223,18 @@ struct rpmi_server_model {
 int rpmi_server_open(const struct rpmi_params *params, bool ddio, const struct rpm_load *load,
                      struct rpmi_server_model **server);
 
-/* One server of @cluster with at most @slots outstanding operations of clients. Only the fields of
- * @load that describe the server and the largest write are used. */
+/* Server @index of @cluster, with room for @slots outstanding operations of clients. Only the
+ * fields of @load that describe the server and the largest write are used. */
 int rpmi_server_open_server(const struct rpmi_params *params, const struct rpm_load *load,
-                            uint32_t slots, struct rpmi_cluster_model *cluster,
+                            uint32_t slots, struct rpmi_cluster_model *cluster, uint32_t index,
                             struct rpmi_server_model **server);
 void rpmi_server_close(struct rpmi_server_model **server);
 void rpmi_server_run(struct rpmi_server_model *server, struct rpm_cost *cost);
+
+/* slots.c: events that @slots outstanding operations have pending, at most; make room for @slots,
+ * in all but the queue of events. */
+uint64_t rpmi_slots_events(const struct rpmi_params *params, uint64_t slots);
+int rpmi_slots_grow(struct rpmi_server_model *server, uint32_t slots);
 
 /* A run, event by event: start it; process the next event. False: no event is left. */
 void rpmi_server_start(struct rpmi_server_model *server);
@@ -243,6 +252,8 @@ void rpmi_server_at(struct rpmi_server_model *server, uint64_t at_ps, enum rpmi_
                     uint32_t who, uint32_t owner, uint64_t arg);
 void rpmi_server_dispatch(struct rpmi_server_model *server, enum rpmi_perf_event kind,
                           uint32_t owner, uint64_t arg);
+/* Take the earliest event from the queue. False: it is empty. */
+bool rpmi_server_take(struct rpmi_server_model *server, struct rpmi_event *event);
 
 /* load.c */
 void rpmi_load_count_starts(struct rpmi_server_model *server);

@@ -20,37 +20,20 @@
 
 static void dispatch(struct rpmi_server_model *server, const struct rpmi_event *event);
 
-static uint64_t min(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static bool fifo_open(struct rpmi_fifo *fifo, uint64_t room)
-{
-    fifo->room = (uint32_t)room;
-    fifo->word = rpmi_alloc(room * sizeof(*fifo->word), 64);
-    return fifo->word != NULL;
-}
-
 static bool reserve_rings(struct rpmi_server_model *server, uint64_t clients, uint64_t tlps)
 {
     const struct rpm_load *load = &server->load;
 
-    server->slots = (uint32_t)clients;
     server->inbound_room = (uint32_t)tlps;
-    server->slot = rpmi_alloc((clients + 1) * sizeof(*server->slot), 64);
     server->position = rpmi_alloc(rpmi_load_areas(load) * sizeof(*server->position), 64);
     server->thread = rpmi_alloc(load->threads * sizeof(*server->thread), 64);
     server->next_start_ps = rpmi_alloc(load->threads * sizeof(*server->next_start_ps), 64);
     server->inbound = rpmi_alloc(tlps * sizeof(*server->inbound), 64);
     server->tlp = rpmi_alloc(tlps * sizeof(*server->tlp), 64);
     server->latency_ps = rpmi_alloc(load->ops * sizeof(*server->latency_ps), 64);
-    return fifo_open(&server->reads.waiting, clients + 1) &&
-           fifo_open(&server->atomics.waiting, clients + 1) &&
-           fifo_open(&server->calls, clients + 1) && fifo_open(&server->backlog, 2 * clients + 2) &&
-           server->slot != NULL && server->position != NULL && server->thread != NULL &&
-           server->next_start_ps != NULL && server->inbound != NULL && server->tlp != NULL &&
-           server->latency_ps != NULL;
+    return rpmi_slots_grow(server, (uint32_t)clients) == 0 && server->position != NULL &&
+           server->thread != NULL && server->next_start_ps != NULL && server->inbound != NULL &&
+           server->tlp != NULL && server->latency_ps != NULL;
 }
 
 /* Allocate room for all operations and lines that can be outstanding. */
@@ -59,10 +42,10 @@ static int reserve(struct rpmi_server_model *server, uint64_t clients)
     const struct rpm_load *load = &server->load;
     const struct rpmi_params *params = server->params;
     uint64_t one = rpmi_load_written(load) + params->pcie_payload;
-    uint64_t tlps = (params->nic_buffer + one) / RPMI_LINE_BYTES + 2 * clients + 64;
-    uint64_t lines = RPMI_FETCH_LINES * min(clients, params->nic_reads + params->nic_atomics);
+    uint64_t tlps =
+        (params->nic_buffer + one) / RPMI_LINE_BYTES + params->nic_reads + params->nic_atomics + 64;
     uint64_t core = 4 * params->fill_buffers + params->reads_in_flight + 2;
-    uint64_t events = tlps + 8 * clients + 2 * lines + RPMI_SERVER_CORES * core +
+    uint64_t events = tlps + rpmi_slots_events(params, clients) + RPMI_SERVER_CORES * core +
                       8 * RPMI_SERVER_MODULES + 4 * (params->inbound_lines + 8);
 
     if (!reserve_rings(server, clients, tlps))
@@ -172,7 +155,7 @@ int rpmi_server_open(const struct rpmi_params *params, bool ddio, const struct r
 }
 
 int rpmi_server_open_server(const struct rpmi_params *params, const struct rpm_load *load,
-                            uint32_t slots, struct rpmi_cluster_model *cluster,
+                            uint32_t slots, struct rpmi_cluster_model *cluster, uint32_t index,
                             struct rpmi_server_model **out)
 {
     struct rpmi_server_model *server = new_server(params, load);
@@ -182,6 +165,8 @@ int rpmi_server_open_server(const struct rpmi_params *params, const struct rpm_l
     if (server == NULL)
         return RPM_E_NOMEM;
     server->cluster = cluster;
+    server->earliest = &cluster->earliest;
+    server->index = index;
     err = open_parts(server, slots);
     if (err != 0) {
         rpmi_server_close(&server);
@@ -388,7 +373,7 @@ bool rpmi_server_step(struct rpmi_server_model *server)
 {
     struct rpmi_event event;
 
-    if (!rpmi_queue_pop(&server->queue, &event))
+    if (!rpmi_server_take(server, &event))
         return false;
     RPM_ASSERT(event.at >= server->now_ps);
     server->now_ps = event.at;

@@ -19,21 +19,23 @@ static bool same_call(const struct rpmi_cluster_model *cluster, uint32_t a, uint
 }
 
 /* Post one message: a one-sided operation, or adjacent calls to the same server. Returns the number
- * of operations in it. @rung has a bit for each server: only the first message of a phase to a
- * server pays for the doorbell. */
+ * of operations in it. Only the first message of a phase to a server pays for the doorbell. */
 static uint32_t post(struct rpmi_cluster_model *cluster, uint32_t coroutine, uint32_t first,
-                     uint32_t end, uint64_t *rung)
+                     uint32_t end)
 {
     uint32_t index = cluster->step[first].server;
     struct rpmi_server_model *server = cluster->server[index];
-    uint32_t slot = rpmi_fifo_pop(&cluster->spare[index]);
-    struct rpmi_slot_op *op = &server->slot[slot];
+    uint32_t slot = rpmi_slots_take(cluster, index);
+    struct rpmi_slot_op *op;
 
+    if (slot == UINT32_MAX)
+        return 1; /* the run ends with cluster->err */
+    op = &server->slot[slot];
     op->op_class = &cluster->op_class[first];
     op->op_classes = 1;
     op->coroutine = coroutine;
-    op->rings = (*rung >> index & 1) == 0;
-    *rung |= 1ull << index;
+    op->rings = cluster->rung[index] != cluster->phases;
+    cluster->rung[index] = cluster->phases;
     cluster->coroutine[coroutine].pending++;
     cluster->thread[rpmi_cluster_thread(cluster, coroutine)].under_way++;
     op->flushing = false;
@@ -76,11 +78,11 @@ static void post_phase(struct rpmi_cluster_model *cluster, uint32_t coroutine)
 {
     struct rpmi_coroutine *its = &cluster->coroutine[coroutine];
     uint32_t end = phase_end(cluster, its);
-    uint64_t rung = 0;
 
+    cluster->phases++;
     RPM_ASSERT(its->pending == 0 && its->next < end);
     while (its->next < end)
-        its->next += post(cluster, coroutine, its->next, end, &rung);
+        its->next += post(cluster, coroutine, its->next, end);
 }
 
 /* Do the messages of the coroutine's next phase fit into its thread's outstanding_max? */
@@ -125,12 +127,12 @@ static void post_waiting(struct rpmi_cluster_model *cluster, struct rpmi_thread 
 static bool release_words(struct rpmi_cluster_model *cluster, uint32_t coroutine)
 {
     struct rpmi_coroutine *its = &cluster->coroutine[coroutine];
-    uint64_t rung = 0;
 
+    cluster->phases++;
     its->releasing = true;
     for (uint32_t i = cluster->script[its->script].first; i < script_end(cluster, its); i++)
         if (rpmi_cluster_holds(cluster, coroutine, i))
-            (void)post(cluster, coroutine, i, i + 1, &rung);
+            (void)post(cluster, coroutine, i, i + 1);
     return its->pending > 0;
 }
 
@@ -209,7 +211,7 @@ void rpmi_cluster_done(struct rpmi_server_model *server, uint32_t slot)
     struct rpmi_coroutine *its = &cluster->coroutine[coroutine];
     struct rpmi_thread *thread = &cluster->thread[rpmi_cluster_thread(cluster, coroutine)];
 
-    rpmi_fifo_push(&cluster->spare[rpmi_script_server(cluster, server)], slot);
+    rpmi_fifo_push(&cluster->spare[server->index], slot);
     RPM_ASSERT(its->pending > 0 && thread->under_way > 0);
     its->pending--;
     thread->under_way--;

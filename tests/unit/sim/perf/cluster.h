@@ -71,9 +71,7 @@ class Cluster
         rpm_cost cost = rpm_cost_init();
         int err;
 
-        rpmi_mem_freeze();
         err = rpmi_cluster_run(cluster, &cost);
-        rpmi_mem_thaw();
         rpmi_cluster_close(&cluster);
         if (err != 0)
             throw std::runtime_error(rpm_last_error());

@@ -62,7 +62,7 @@ TEST_CASE("script: a load is refused with the reason", "[unit]")
         const char *says;
         std::function<void(Asked &)> edit;
     } const cases[] = {
-        { "64 servers", [](Asked &a) { a.load.servers = 65; } },
+        { "1024 servers", [](Asked &a) { a.load.servers = 1025; } },
         { "threads", [](Asked &a) { a.load.threads = 4097; } },
         { "threads", [](Asked &a) { a.load.coroutines = 65; } },
         { "machines", [](Asked &a) { a.load.machines = 2; } },
