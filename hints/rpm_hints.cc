@@ -38,6 +38,7 @@ struct Options {
     std::string csv;
     std::string json;
     std::vector<std::string> set;
+    std::vector<std::string> labels; /* empty: all points of the run */
     uint32_t repeats = 1;
     bool quiet = false;
     bool stats = false;
@@ -142,17 +143,34 @@ void introduce(const Options &options, const hints::Experiment *experiment)
                                              : "Seen (live):\n");
 }
 
+/* Keep the points that --labels names. */
+std::vector<hints::Point> chosen(const Options &options, const std::vector<hints::Point> &points)
+{
+    std::vector<hints::Point> kept;
+
+    for (const std::string &label : options.labels) {
+        auto is_it = [&label](const hints::Point &point) { return point.label == label; };
+
+        if (std::none_of(points.begin(), points.end(), is_it))
+            throw cli::Failure("--labels: " + options.run + " has no point " + label);
+    }
+    std::copy_if(points.begin(), points.end(), std::back_inserter(kept), [&](const auto &point) {
+        return std::count(options.labels.begin(), options.labels.end(), point.label) != 0;
+    });
+    return options.labels.empty() ? points : kept;
+}
+
 std::vector<hints::Point> points_of(const Options &options, const rpm_facts &facts, uint32_t bits)
 {
     const hints::Experiment *experiment = hints::find_experiment(options.run);
     std::vector<hints::Point> points;
 
     if (options.run == "sweep")
-        return hints::sweep_points(facts, bits, options.sweep);
+        return chosen(options, hints::sweep_points(facts, bits, options.sweep));
     points = experiment->points(facts, bits, options.sweep.reduced);
     for (hints::Point &point : points)
         point.about = experiment->hint[0] == 'H' ? experiment->hint[1] - '0' : 0;
-    return points;
+    return chosen(options, points);
 }
 
 /* A point of an experiment that is invalid on this platform gets a note; one that the caller
@@ -264,8 +282,8 @@ void check_options(const CLI::App &app, const Options &options)
 
         if (option->count() != 0 && option->get_group() == kSweepGroup && options.run != "sweep")
             throw cli::Failure(name + " is for sweep, not for " + options.run);
-        if (option->count() != 0 && name == "--csv" && !rows)
-            throw cli::Failure("--csv is for runs with rows, not for " + options.run);
+        if (option->count() != 0 && (name == "--csv" || name == "--labels") && !rows)
+            throw cli::Failure(name + " is for runs with rows, not for " + options.run);
     }
     if (!options.csv.empty() && options.csv == options.json)
         throw cli::Failure("--csv and --json both go to " + options.csv);
@@ -392,6 +410,8 @@ int main(int argc, char **argv)
         ->type_name("FILE")
         ->expected(0, 1)
         ->default_str("-");
+    app.add_option("--labels", options.labels, "Measure only the points with these labels")
+        ->delimiter(',');
     app.add_option("--set", options.set, "Replace a number of the preset: \"NAME=VALUE UNIT\"");
     app.add_option("--repeat", options.repeats,
                    "Measure each point this many times; the row is the median run")
