@@ -39,6 +39,7 @@ struct Options {
     std::vector<std::string> phases = { "one-sided" };
     std::vector<std::string> durability = { "on" };
     bool cumulative = false;
+    std::vector<std::string> labels;       /* empty: all rows */
     std::pair<std::string, uint32_t> only; /* a table, and the bytes of its rows; "": all tables */
     std::string csv;
 };
@@ -109,6 +110,21 @@ std::vector<Point> points_of(const Options &options, const std::vector<Trace> &t
     return points;
 }
 
+/* Leaves the points that --labels names. */
+void keep_labels(const std::vector<std::string> &labels, std::vector<Point> &points)
+{
+    auto named = [&labels](const Point &point) {
+        return std::find(labels.begin(), labels.end(), label_of(point)) != labels.end();
+    };
+
+    for (const std::string &label : labels)
+        if (std::none_of(points.begin(), points.end(),
+                         [&label](const Point &point) { return label_of(point) == label; }))
+            throw cli::Failure("--labels: no row is called " + label);
+    if (!labels.empty())
+        points.erase(std::stable_partition(points.begin(), points.end(), named), points.end());
+}
+
 /* Applies --only to the traces that have the table; the others stay unchanged. */
 void keep_only(const Options &options, std::vector<Trace> &traces)
 {
@@ -132,11 +148,13 @@ int run(const Options &options)
         throw cli::Failure(
             "--conflicts needs --phases one-sided: calls are modelled without conflicts");
     Model model = open_model(options.common.preset);
+    std::vector<Point> points = points_of(options, traces);
 
+    keep_labels(options.labels, points);
     cli::OutFile file(options.csv.empty() ? "-" : options.csv);
     if (!options.csv.empty())
         file.write(csv_columns());
-    for (const Point &point : points_of(options, traces)) {
+    for (const Point &point : points) {
         std::vector<Column> columns =
             columns_of(options.common, point, cost_of(model.get(), options.common, point));
 
@@ -148,8 +166,6 @@ int run(const Options &options)
 
 void add_options(CLI::App &app, Options &options)
 {
-    auto words = [](const std::vector<std::string> &all) { return CLI::IsMember(all); };
-
     app.add_option("TRACE", options.traces, "A trace that dtx-bench --trace has written")
         ->required()
         ->type_name("FILE");
@@ -187,7 +203,7 @@ void add_options(CLI::App &app, Options &options)
     app.add_option("--phases", options.phases,
                    "How phases are carried out: one-sided, call, hybrid (one-sided)")
         ->delimiter(',')
-        ->check(words({ "one-sided", "call", "hybrid" }));
+        ->check(CLI::IsMember({ "one-sided", "call", "hybrid" }));
     app.add_option("--only", options.only,
                    "Model remote accesses to rows of this table only, of so many bytes (all)")
         ->type_name("TABLE BYTES")
@@ -201,7 +217,7 @@ void add_options(CLI::App &app, Options &options)
     app.add_option("--durability", options.durability,
                    "on, or off: write no redo log and flush nothing (on)")
         ->delimiter(',')
-        ->check(words({ "on", "off" }));
+        ->check(CLI::IsMember({ "on", "off" }));
     app.add_option("--machines", options.common.machines,
                    "Client machines, each with a NIC port (0: no limit)")
         ->check(CLI::Range(0, 4096));
@@ -212,6 +228,8 @@ void add_options(CLI::App &app, Options &options)
         ->check(CLI::Range(uint64_t{ 1 }, uint64_t{ 1 } << 24));
     app.add_option("--seed", options.common.seed, "Seed of all random choices of the model (1)")
         ->check(CLI::NonNegativeNumber);
+    app.add_option("--labels", options.labels, "Model only the rows with these labels")
+        ->delimiter(',');
     app.add_option("--csv", options.csv, "Write rows as CSV; - is standard output")
         ->type_name("FILE");
     app.add_option("--prefix", options.common.prefix, "First column of a row (model)");
