@@ -23,6 +23,20 @@ void add(std::vector<Point> *points, const rpm_facts &facts, Point point, uint32
     }
 }
 
+/* Four cores, by the share of writes. Each point has a published value, so none is left out. */
+void add_mixes(std::vector<Point> *points, const rpm_facts &facts, uint32_t hints)
+{
+    for (uint32_t percent : { 0u, 20u, 25u, 33u, 50u, 100u }) {
+        Point point = cores(RPM_LOAD_MIX, 256, 4);
+
+        point.load.write_percent = percent;
+        point.load.pattern = RPM_LOAD_SEQUENTIAL;
+        point.load.fence_bytes = UINT64_MAX;
+        point.load.ops = 100000; /* with any seed the rate then varies by 1 % at most */
+        add(points, facts, point, with(hints, 2, false), "mix", std::to_string(percent));
+    }
+}
+
 std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
 {
     std::vector<Point> points;
@@ -39,6 +53,7 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
             add(&points, facts, point, hints, std::string("cores/") + op_name(op),
                 std::to_string(threads));
         }
+    add_mixes(&points, facts, hints);
     for (uint64_t bytes : { 64u, 256u, 1024u, 4096u })
         for (uint32_t op : { RPM_LOAD_READ, RPM_LOAD_WRITE }) {
             Point point = clients(op, bytes);
@@ -49,6 +64,11 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
             add(&points, facts, point, hints, std::string("clients/") + op_name(op),
                 std::to_string(bytes));
         }
+    Point dram = clients(RPM_LOAD_READ, 64);
+
+    dram.load.memory = RPM_LOAD_DRAM;
+    dram.load.ops = ops_for(64, reduced);
+    add(&points, facts, dram, hints, "clients-dram/read", "64");
     return points;
 }
 

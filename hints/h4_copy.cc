@@ -35,8 +35,6 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
     for (uint64_t bytes : { 64u, 128u, 256u, 512u, 1024u, 4096u }) {
         Point point = cores(RPM_LOAD_WRITE, bytes, 6);
 
-        if (reduced && bytes > 512)
-            continue;
         point.load.ops = ops_for(bytes, reduced);
         add(&points, facts, point, hints, "cores");
         point.load.threads = 1;

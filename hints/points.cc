@@ -51,6 +51,9 @@ constexpr Line kLines[] = {
     { "one/stream-seq/8", kWrite, 256, 8, kNt, kSeq, false, true, kNvm, 0 },
     { "one/stream-seq/16", kWrite, 256, 16, kNt, kSeq, false, true, kNvm, 0 },
     { "one/clwb-seq/2", kWrite, 256, 2, kClwb, kSeq, false, true, kNvm, 0 },
+    { "one/read-seq/10", kRead, 256, 10, 0, kSeq, false, true, kNvm, 0 },
+    { "one/read-seq/16", kRead, 256, 16, 0, kSeq, false, true, kNvm, 0 },
+    { "one/read-seq/24", kRead, 256, 24, 0, kSeq, false, true, kNvm, 0 },
     /* six modules */
     { "six/stream/64", kWrite, 64, 16, kNt, kRnd, false, false, kNvm, 0 },
     { "six/stream/128", kWrite, 128, 12, kNt, kRnd, true, false, kNvm, 0 },
@@ -69,6 +72,8 @@ constexpr Line kLines[] = {
     { "six/mix-seq/4", RPM_LOAD_MIX, 256, 4, kNt, kSeq, false, false, kNvm, 0 }, /* half reads */
     { "six/clwb-seq/1", kWrite, 256, 1, kClwb, kSeq, false, false, kNvm, 0 },
     { "six/clwb-seq/8", kWrite, 256, 8, kClwb, kSeq, false, false, kNvm, 0 },
+    { "six/clwb-seq/12", kWrite, 256, 12, kClwb, kSeq, false, false, kNvm, 0 },
+    { "six/clwb-seq/24", kWrite, 256, 24, kClwb, kSeq, false, false, kNvm, 0 },
     /* DRAM */
     { "dram/read-seq/24", kRead, 256, 24, 0, kSeq, false, false, kDram, 0 },
     { "dram/stream-seq/24", kWrite, 256, 24, kNt, kSeq, false, false, kDram, 0 },
