@@ -58,18 +58,13 @@ constexpr Line kLines[] = {
     { "six/stream/64", kWrite, 64, 16, kNt, kRnd, false, false, kNvm, 0 },
     { "six/stream/128", kWrite, 128, 12, kNt, kRnd, true, false, kNvm, 0 },
     { "six/stream/256", kWrite, 256, 4, kNt, kRnd, false, false, kNvm, 0 },
-    { "six/stream/512", kWrite, 512, 6, kNt, kRnd, true, false, kNvm, 0 },
     { "six/stream/4096", kWrite, 4096, 6, kNt, kRnd, true, false, kNvm, 0 },
-    { "six/store/64", kWrite, 64, 6, kStore, kRnd, false, false, kNvm, 0 },
-    { "six/store/256", kWrite, 256, 6, kStore, kRnd, false, false, kNvm, 0 },
     { "six/store/1024", kWrite, 1024, 6, kStore, kRnd, false, false, kNvm, 0 },
     { "six/read/64", kRead, 64, 24, 0, kRnd, false, false, kNvm, 0 },
     { "six/read/256", kRead, 256, 24, 0, kRnd, false, false, kNvm, 0 },
     { "six/read-seq/1", kRead, 256, 1, 0, kSeq, false, false, kNvm, 0 },
     { "six/read-seq/24", kRead, 256, 24, 0, kSeq, false, false, kNvm, 0 },
     { "six/stream-seq/1", kWrite, 256, 1, kNt, kSeq, false, false, kNvm, 0 },
-    { "six/stream-seq/4", kWrite, 256, 4, kNt, kSeq, false, false, kNvm, 0 },
-    { "six/mix-seq/4", RPM_LOAD_MIX, 256, 4, kNt, kSeq, false, false, kNvm, 0 }, /* half reads */
     { "six/clwb-seq/1", kWrite, 256, 1, kClwb, kSeq, false, false, kNvm, 0 },
     { "six/clwb-seq/8", kWrite, 256, 8, kClwb, kSeq, false, false, kNvm, 0 },
     { "six/clwb-seq/12", kWrite, 256, 12, kClwb, kSeq, false, false, kNvm, 0 },
@@ -88,7 +83,6 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
         Point point = cores(line.op, line.bytes, line.threads);
 
         point.hints = hints;
-        point.load.write_percent = 50;
         plan_load(facts, &point);
         point.load.copy = line.copy;
         point.load.pattern = line.pattern;

@@ -71,8 +71,11 @@ else:
 '''
 DRAWS = ('import importlib.util as u, sys; '
          f'sys.exit(not all(u.find_spec(name) for name in {figures.NEEDED}))')
-EXPECTED = 'id,what,run,metric,of,over,expect,low,high,source\n'
-GOOD = 'twice,twice as fast,h1,mops,h1/256,h1/64,2,1.9,2.1,Author 2020\n'
+EXPECTED = ','.join(check.COLUMNS) + '\n'
+OUTSIDE = ','.join(check.KNOWN_COLUMNS) + '\n'
+TOLERANCE = 0.05
+GOOD = 'twice,twice as fast,h1,mops,h1/256,h1/64,2,1.9,2.1,by hand,,Author 2020\n'
+INPUT = 'limit,the limit,h1,mops,h1/64,,10,,,,media_write,Author 2020\n'
 EFFECTS = 'hint,what,run,metric,of,over\nH1,256 B against 64 B,h1,mops,h1/256,h1/64\n'
 
 
@@ -128,66 +131,98 @@ class TableTest(Base):
 
 
 class CheckTest(Base):
-    def judge(self, line, rows):
-        """The verdict over one line of an expected file, for the points of run h1."""
+    def expected(self):
+        return check.read_expected(self.top, TOLERANCE)
+
+    def judge(self, line, *runs):
+        """The verdict over one line of an expected file, for the points of run h1 by seed."""
         self.file('expected/a.csv', EXPECTED + line)
-        expected = check.read_expected(self.top)
-        return check.judge_all(expected, {'h1': table.read(self.file('h1.csv', csv_text(rows)))})[0]
+        tables = [table.read(self.file('h1.csv', csv_text(rows))) for rows in runs]
+        return check.judge_all(self.expected(), [{'h1': rows} for rows in tables])[0]
 
     def test_inside_and_outside(self):
         for value, word, reason in (('2', 'inside', ''), ('1.9', 'inside', ''),
                                     ('1.89', 'outside', 'below'), ('2.11', 'outside', 'above')):
-            verdict = self.judge('i,w,h1,mops,a,,2,1.9,2.1,s\n', [row(mops=value)])
-            self.assertEqual((verdict.word, verdict.reason), (word, reason), value)
+            for line in ('i,w,h1,mops,a,,2,,,,,s\n', 'i,w,h1,mops,a,,2,1.9,2.1,why,,s\n'):
+                verdict = self.judge(line, [row(mops=value)])
+                self.assertEqual((verdict.word, verdict.reason), (word, reason), value)
+
+    def test_inside_only_if_it_is_with_every_seed(self):
+        line = 'i,w,h1,mops,a,,2,,,,,s\n'
+        verdict = self.judge(line, [row(mops='2')], [row(mops='2.05')])
+        self.assertEqual((verdict.word, verdict.shown), ('inside', '2 .. 2.05'))
+        verdict = self.judge(line, [row(mops='2')], [row(mops='2.2')], [row(mops='1.8')])
+        self.assertEqual((verdict.word, verdict.reason), ('outside', 'above; below'))
+        verdict = self.judge(line, [row(mops='2')], [row('b')])
+        self.assertEqual((verdict.word, verdict.reason), ('outside', 'no point a'))
 
     def test_ratio(self):
         rows = [row(mops='6'), row('b', mops='3')]
-        self.assertEqual(self.judge('i,w,h1,mops,a,b,2,1.9,2.1,s\n', rows).measured, 2)
+        self.assertEqual(self.judge('i,w,h1,mops,a,b,2,,,,,s\n', rows).values, (2,))
 
     def test_what_cannot_be_evaluated_is_outside(self):
-        line = 'i,w,h1,mops,a,b,2,1.9,2.1,s\n'
+        line = 'i,w,h1,mops,a,b,2,,,,,s\n'
         for rows in ([row()], [row('b')], [row(mops='nan'), row('b')], [row(), row('b', mops='0')],
                      [row(mops=''), row('b')], [row(mops='inf'), row('b')]):
             verdict = self.judge(line, rows)
-            self.assertEqual((verdict.word, verdict.measured), ('outside', None))
+            self.assertEqual((verdict.word, verdict.values), ('outside', (None,)))
             self.assertTrue(verdict.reason)
         verdict = self.judge(line.replace(',h1,', ',h2,'), [row(), row('b')])
         self.assertIn('no result', verdict.reason)
-        self.assertEqual(check.summary([verdict]), 'rows 1 inside 0 outside 1')
+        self.assertEqual(check.summary([verdict]), 'rows 1 inside 0 outside 1 inputs 0')
 
-    def test_what_is_known_to_be_outside_is_counted_apart(self):
+    def test_what_is_listed_as_missed_has_to_be_missed(self):
         self.file('expected/a.csv', EXPECTED + GOOD)
-        self.file('outside.csv', EXPECTED.replace('\n', ',reason\n') +
-                  'remote,w,h1,mops,h1/64,,9,8,10,s,no queue there\n'
-                  'local,w,h1,mops,h1/64,,3,2,4,s,no cache there\n')
-        rows = {'h1': [row('h1/64', mops=3.0), row('h1/256', mops=6.0)]}
-        verdicts = check.judge_all(check.read_expected(self.top), rows)
-        self.assertEqual(check.summary(verdicts), 'rows 1 inside 1 outside 0')
-        self.assertEqual(check.known_summary(verdicts), 'known to be outside, with the reason: 1; '
-                         'inside by now, so no longer known to be outside: local')
-        self.file('outside.csv', EXPECTED.replace('\n', ',reason\n') +
-                  'remote,w,h1,mops,h1/64,,9,8,10,s,\n')
+        remote = 'remote,w,h1,mops,h1/64,,9,,,,,s,no queue there\n'
+        self.file('outside.csv', OUTSIDE + remote + 'local,w,h1,mops,h1/64,,3,,,,,s,no cache there\n')
+        runs = [{'h1': [row('h1/64', mops=value), row('h1/256', mops=2 * value)]}
+                for value in (3.0, 2.9)]
+        verdicts = check.judge_all(self.expected(), runs)
+        self.assertEqual(check.summary(verdicts), 'rows 3 inside 2 outside 1 inputs 0')
+        self.assertEqual(check.faults(verdicts),
+                         ['local is inside, and outside.csv still lists it as missed'])
+        runs.append({'h1': [row('h1/64', mops=2.0), row('h1/256', mops=4.0)]})
+        self.assertEqual(check.faults(check.judge_all(self.expected(), runs)), [])
+        self.file('outside.csv', OUTSIDE + remote.replace('no queue there', ''))
         with self.assertRaises(check.BadExpected):
-            check.read_expected(self.top)
+            self.expected()
+
+    def test_inputs_are_counted_apart_and_have_to_come_back(self):
+        self.file('expected/a.csv', EXPECTED + GOOD + INPUT)
+        rows = [row('h1/64', mops=10.0), row('h1/256', mops=20.0)]
+        verdicts = check.judge_all(self.expected(), [{'h1': rows}])
+        self.assertEqual(check.summary(verdicts), 'rows 1 inside 1 outside 0 inputs 1')
+        self.assertEqual(check.faults(verdicts), [])
+        rows = [row('h1/64', mops=8.0), row('h1/256', mops=16.0)]
+        verdicts = check.judge_all(self.expected(), [{'h1': rows}])
+        self.assertEqual(check.summary(verdicts), 'rows 1 inside 1 outside 0 inputs 1')
+        self.assertEqual(check.faults(verdicts), [
+            'limit is outside (below), made of media_write: 8, published 10'])
 
     def test_refuses_published_values_that_say_nothing(self):
-        cases = ('i,w,h1,mops,a,,2,2.1,2.2,s', 'i,w,h1,mops,a,,2,1,1.5,s', 'i,w,h1,mops,a,,2,1,3,',
-                 'i,w,h1,mops,a,,two,1,3,s', 'i,w,h1,mops,a,,nan,1,3,s', 'i,w,h1,speed,a,,2,1,3,s',
-                 'i,w,h1,mops,,,2,1,3,s', 'i,w,h1,mops,a,,2,1,3', GOOD + GOOD.strip(), '')
+        cases = ('i,w,h1,mops,a,,2,2.1,2.2,b,,s', 'i,w,h1,mops,a,,2,1,1.5,b,,s', 'i,w,h1,mops,a,,2,,,,,',
+                 'i,w,h1,mops,a,,two,,,,,s', 'i,w,h1,mops,a,,nan,,,,,s', 'i,w,h1,speed,a,,2,,,,,s',
+                 'i,w,h1,mops,,,2,,,,,s', 'i,w,h1,mops,a,,2,,,,s', 'i,w,h1,mops,a,,2,1,3,,,s',
+                 'i,w,h1,mops,a,,2,,,b,,s', 'i,w,h1,mops,a,,2,1,,b,,s', 'i,w,h1,mops,a,,2,x,3,b,,s',
+                 GOOD + GOOD.strip(), '')
         for line in cases:
             self.file('expected/a.csv', EXPECTED + line + ('\n' if line else ''))
             with self.assertRaises(check.BadExpected, msg=line):
-                check.read_expected(self.top)
+                self.expected()
         self.file('expected/a.csv', GOOD)
         with self.assertRaises(check.BadExpected):
-            check.read_expected(self.top)
+            self.expected()
+        self.file('expected/a.csv', EXPECTED + GOOD)
+        self.file('outside.csv', OUTSIDE + INPUT.replace('\n', ',why\n'))
+        with self.assertRaisesRegex(check.BadExpected, 'cannot be known to miss it'):
+            self.expected()
 
     def test_refuses_a_file_that_lost_its_rows_beside_a_good_one(self):
-        self.file('expected/a.csv', EXPECTED + 'i,w,h1,mops,a,,2,1.9,2.1,s\n')
-        self.assertEqual(len(check.read_expected(self.top)), 1)
+        self.file('expected/a.csv', EXPECTED + GOOD)
+        self.assertEqual(len(self.expected()), 1)
         self.file('expected/b.csv', EXPECTED)
         with self.assertRaisesRegex(check.BadExpected, 'b.csv: no published values'):
-            check.read_expected(self.top)
+            self.expected()
 
 
 class SensitivityTest(Base):
@@ -292,26 +327,41 @@ class CommandTest(Base):
         names = [line.split()[0] for line in self.calls.read_text().splitlines()]
         return sorted(set(names) - {'list', 'params', 'headline'})
 
+    def urls(self):
+        """The URLs of the runs of the last check."""
+        return {line['url'] for path in (self.out / 'check').glob('*/h1.csv')
+                for line in table.read(path)}
+
     def test_check_holds_only_if_all_is_inside(self):
         done = self.ablation('--check')
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stdout.splitlines()[-1], 'rows 1 inside 1 outside 0')
+        self.assertEqual(done.stdout.splitlines()[-1], 'rows 1 inside 1 outside 0 inputs 0')
+        self.assertEqual(self.urls(), {f'sim:preset=hints,seed={seed}' for seed in range(1, 6)})
+        self.assertEqual(self.ablation('--check', '--seed', '10').returncode, 0)
+        self.assertEqual(self.urls(), {f'sim:preset=hints,seed={seed}' for seed in range(10, 15)})
         for line in (GOOD.replace('2,1.9,2.1', '3,2.9,3.1'), GOOD.replace('h1/256', 'h1/257'),
                      GOOD.replace(',h1,', ',h9,')):
             self.file('hints/expected/a.csv', EXPECTED + GOOD.replace('twice,', 'fine,') + line)
             done = self.ablation('--check')
             self.assertEqual(done.returncode, 1, done.stdout)
-            self.assertEqual(done.stdout.splitlines()[-1], 'rows 2 inside 1 outside 1')
+            self.assertEqual(done.stdout.splitlines()[-1], 'rows 2 inside 1 outside 1 inputs 0')
         self.file('hints/expected/a.csv', EXPECTED + GOOD.replace('Author 2020', ''))
         done = self.ablation('--check')
         self.assertEqual(done.returncode, 1)
         self.assertIn('a.csv:2: source is empty', done.stderr)
+        self.file('hints/expected/a.csv', EXPECTED + GOOD + INPUT.replace('media_write', 'wings'))
+        self.assertIn('limit: input wings is no number', self.ablation('--check').stderr)
+        self.file('hints/expected/a.csv', EXPECTED + GOOD)
+        self.file('hints/outside.csv', OUTSIDE + GOOD.replace('twice', 'again').replace('\n', ',why\n'))
+        done = self.ablation('--check')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('again is inside, and outside.csv still lists it', done.stdout)
 
     def test_check_fails_if_a_run_fails(self):
         done = self.ablation('--check', BROKEN='h1')
         self.assertEqual(done.returncode, 1)
         self.assertIn('out of memory', done.stderr)
-        self.assertEqual(done.stdout.splitlines()[-1], 'rows 1 inside 0 outside 1')
+        self.assertEqual(done.stdout.splitlines()[-1], 'rows 1 inside 0 outside 1 inputs 0')
 
     def test_a_finished_result_is_kept_while_it_is_the_same(self):
         everything = ['ablate', 'h1', 'h2', 'points']
@@ -351,7 +401,8 @@ class CommandTest(Base):
         self.assertEqual(len(table.read(partial)), 1)
         self.assertFalse((self.out / 'csv/h2.csv.done').exists())
         self.assertEqual(self.ablation('--no-figures', '--only', 'h1', 'h2').returncode, 0)
-        self.assertEqual(self.measured(), ['h2'])
+        starts = [line.split()[0] for line in self.calls.read_text().splitlines()]
+        self.assertEqual((starts.count('h1'), starts.count('h2')), (check.SEEDS - 1, 1))
         self.assertEqual(len(table.read(partial)), 3)
 
     def test_one_call_at_a_time(self):
@@ -382,7 +433,7 @@ class CommandTest(Base):
 
     def test_report_says_modelled_and_needs_nothing_else(self):
         done = self.ablation('--no-figures')
-        self.assertEqual(done.stdout.splitlines()[-1], 'rows 1 inside 1 outside 0')
+        self.assertEqual(done.stdout.splitlines()[-1], 'rows 1 inside 1 outside 0 inputs 0')
         report = (self.out / 'report.html').read_text()
         self.assertIn('Modelled, preset hints, seed 1', report)
         self.assertIn('a performance model', report)

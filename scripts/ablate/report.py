@@ -99,20 +99,23 @@ def table_html(heading, rows):
 
 
 def verdict_html(verdict):
-    reason = '; '.join(text for text in (verdict.reason, verdict.row.known) if text)
+    row = verdict.row
+    parts = (verdict.reason, row.known, row.bounds and f'bounds: {row.bounds}',
+             row.input and f'an input: {row.input} of the preset')
+    reason = '; '.join(part for part in parts if part)
     why = f' <span class="why">{esc(reason)}</span>' if reason else ''
     return f'<span class="{verdict.word}">{verdict.word}</span>{why}'
 
 
 def verdicts_table(verdicts, sources):
-    heading = [('what', ''), ('published', 'n'), ('bounds', 'n'), ('measured', 'n'), ('', '')]
+    heading = [('what', ''), ('published', 'n'), ('bounds', 'n'), ('seen', 'n'), ('', '')]
     rows = []
     for verdict in verdicts:
         row = verdict.row
         what = esc(row.what) + (f'<br><span class="why">{esc(row.source)}</span>' if sources else '')
         rows.append([cell(what), cell(table.shown(row.expect), 'n'),
                      cell(f'{table.shown(row.low)} .. {table.shown(row.high)}', 'n'),
-                     cell(table.shown(verdict.measured), 'n'), cell(verdict_html(verdict))])
+                     cell(verdict.shown, 'n'), cell(verdict_html(verdict))])
     return table_html(heading, rows)
 
 
@@ -217,11 +220,14 @@ def sensitivity_html(effects, png, caption):
 
 def all_rows(verdicts):
     outside = [verdict for verdict in verdicts if not verdict.inside]
-    counts = '; '.join(text for text in (check.summary(verdicts), check.known_summary(verdicts))
-                       if text)
+    seeds = max((len(verdict.values) for verdict in verdicts), default=0)
+    wrong = ''.join(f'<p class="outside">{esc(sentence(text))}.</p>' for text in check.faults(verdicts))
     parts = ['<h2 id="rows">Every published value</h2>',
-             f'<p>{esc(counts)}. What does not come out is left as it is: '
-             'no experiment and no number of the preset was changed to reach a value.</p>']
+             f'<p>{esc(sentence(check.summary(verdicts)))}. Each was judged by {seeds} '
+             f'run{"s" if seeds > 1 else ""}, which differ by their seed, and is inside if all of them '
+             'are. Inputs are numbers of the preset, or one step from one: that they come back is no '
+             'result. What does not come out is left as it is: no experiment and no number of the '
+             f'preset was changed to reach a value.</p>{wrong}']
     if outside:
         parts += ['<h3>Outside</h3>', verdicts_table(outside, True)]
     parts += ['<h3>All</h3>', verdicts_table(verdicts, True)]
@@ -238,10 +244,12 @@ def summary_html(measured, verdicts, problems):
                      f'describes. This is {esc(", ".join(elsewhere))}: being outside is no fault '
                      'here.</p>')
     if verdicts:
-        outside = sum(not verdict.inside for verdict in verdicts)
+        results = [verdict for verdict in verdicts if not verdict.row.input]
+        outside = sum(not verdict.inside for verdict in results)
         parts.append(f'<p>Published values <span class="inside">inside</span> their bounds: '
-                     f'{len(verdicts) - outside} of {len(verdicts)}; <span class="'
-                     f'{"outside" if outside else "why"}">outside</span>: {outside}.</p>')
+                     f'{len(results) - outside} of {len(results)}; <span class="'
+                     f'{"outside" if outside else "why"}">outside</span>: {outside}. Not counted: '
+                     f'{len(verdicts) - len(results)} that are inputs of the model.</p>')
     parts += [f'<p class="outside">{esc(problem)}</p>' for problem in problems]
     return f'<div class="sum">{"".join(parts)}</div>'
 
