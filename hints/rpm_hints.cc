@@ -118,15 +118,19 @@ int params(const Options &options)
 
 int headline(const Options &options)
 {
-    hints::Json out;
+    hints::Json results;
 
     model_only(options);
-    std::unique_ptr<hints::Platform> platform =
-        hints::open_platform(options.url, joined(options.set));
+    hints::SimUrl url = hints::parse_sim(options.url);
+    std::unique_ptr<hints::Platform> platform = hints::open_model(url, joined(options.set));
 
     for (const auto &result : hints::headline(platform.get()))
-        out[result.first] = result.second;
-    write_json(options, out);
+        results[result.first] = result.second;
+    write_json(options, { { "origin", "model" },
+                          { "preset", url.preset },
+                          { "set", joined(options.set) },
+                          { "seed", url.seed },
+                          { "modelled", results } });
     return cli::kDone;
 }
 

@@ -54,7 +54,8 @@ elif words[0] == 'headline':
     value = float(value.split()[0]) if value else 0
     if name == 'interleave' and value not in (2048, 8192):
         sys.exit('interleave: not a power of two')
-    print(json.dumps(dict(small=100 / value if name == 'media_write' else 1, chained=3)))
+    print(json.dumps(dict(origin='model', modelled=dict(
+        small=100 / value if name == 'media_write' else 1, chained=3))))
 else:
     if words[0] == os.environ.get('BROKEN'):
         sys.exit('out of memory')

@@ -215,7 +215,8 @@ std::string line_of(const std::vector<Column> &columns)
         return std::find_if(columns.begin(), columns.end(), named)->value.c_str();
     };
 
-    std::snprintf(text, sizeof(text), "%-48s %10s M/s  p50 %s us  p99 %s us  %s requests each",
+    std::snprintf(text, sizeof(text),
+                  "%-48s %10s M/s  p50 %s us  p99 %s us  %s requests each  modelled",
                   value("label"), value("attempted_mtxns"), value("p50_us"), value("p99_us"),
                   value("remote_ops_per_attempt"));
     return text;

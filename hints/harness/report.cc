@@ -231,7 +231,7 @@ std::string row_text(const Row &row)
                           static_cast<double>(row.cost.bytes));
         out += text;
     }
-    return out + (row.durable ? "  durable" : "") +
+    return out + (row.durable ? "  durable" : "") + (row.modelled ? "  modelled" : "  live") +
            (row.note.empty() ? "" : "  (" + row.note + ")");
 }
 

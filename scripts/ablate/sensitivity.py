@@ -94,7 +94,7 @@ def changes_of(parameter):
 def flatten(results):
     """{"id": number} of the output of `rpm-hints headline`; None for a result that cannot be shown."""
     flat = {}
-    for name, value in results.items():
+    for name, value in results['modelled'].items():
         if isinstance(value, dict):
             value = value.get('value')
         usable = isinstance(value, (int, float)) and math.isfinite(value)
