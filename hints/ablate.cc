@@ -91,10 +91,14 @@ extern const Experiment kAblate = {
     "H6 and H9 for one-sided writes, H4 and H7 for calls, H8 for locks.",
     "Each hint saves work of the media, or time that the client waits; the remaining limit is the "
     "media, or the server's cores.",
-    { { "ablate_cumulative", "One hint after another", "bar", "x", "mops", "hints",
-        "M operations/s", false, false },
-      { "ablate_without", "All but one", "bar", "x", "mops", "hints", "M operations/s", false,
-        false } },
+    { { "ablate_cumulative", "H1 to H9, one after another",
+        "Each kind of operation gains by hints of its own. H2 has no bar: the published order "
+        "leaves it out; the figure of all but one has it.",
+        "bar", "x", "mops", "hints", "M operations/s", false, false },
+      { "ablate_without", "H1 to H9, all but one",
+        "What a bar lacks to that of all hints is what the hint gains; a bar as long is a hint "
+        "that this operation does not need.",
+        "bar", "x", "mops", "hints", "M operations/s", false, false } },
     measure,
 };
 

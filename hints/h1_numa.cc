@@ -84,10 +84,15 @@ extern const Experiment kNuma = {
     "A line from another socket crosses the link between them. Its write waits until the directory "
     "is read, which the modules keep beside each line, and changes it: one more write for each "
     "media line.",
-    { { "h1_cores", "Cores, sequential, by threads", "line", "x", "gbs", "threads", "GB/s", false,
-        false },
-      { "h1_clients", "Clients, random, one-sided", "line", "x", "mops", "bytes of an operation",
-        "M operations/s", true, true } },
+    { { "h1_cores", "Cores, sequential, by threads",
+        "Writes from the other socket lose more than half of the bandwidth, reads little.", "line",
+        "x", "gbs", "threads", "GB/s", false, false },
+      { "h1_mix", "Four cores that read and write, sequential",
+        "Published mixes fall with the share of writes, and from the other socket at once.", "line",
+        "x", "gbs", "writes, %", "GB/s", false, false },
+      { "h1_clients", "Clients, random, one-sided",
+        "Writes lose half or more on the other socket; READs lose only where they are small.",
+        "line", "x", "mops", "bytes of an operation", "M operations/s", true, true } },
     measure,
 };
 

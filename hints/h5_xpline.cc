@@ -61,10 +61,13 @@ extern const Experiment kXpline = {
     "fewer when that one lies across one more media line; the gain falls with size. 256 bytes "
     "across two media lines cost twice the media writes.",
     "To write a part of a media line takes as long as to write all of it.",
-    { { "h5_records", "Clients, random records", "line", "x", "mops", "bytes of a record",
-        "M operations/s", true, true },
-      { "h5_skew", "Six cores, by where a write starts in a media line", "line", "x", "write_amp",
-        "bytes after the start of a media line", "media writes for each byte", false, false } },
+    { { "h5_records", "Clients, random records",
+        "Padding to media lines gains most just above 256 B, and less the larger the record is.",
+        "line", "x", "mops", "bytes of a record", "M operations/s", true, true },
+      { "h5_skew", "Six cores, by where a write starts in a media line",
+        "A start in the middle of a media line costs one media write more, whatever the size.",
+        "line", "x", "write_amp", "bytes after the start of a media line",
+        "media writes for each byte", false, false } },
     measure,
 };
 

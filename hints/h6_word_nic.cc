@@ -46,8 +46,9 @@ extern const Experiment kWordNic = {
     "Lengths that are no multiple of 64 lose, and read the media; padded ones do not.",
     "The root complex must read the rest of a partial word from the media before it can write the "
     "word; the read takes a third of the time of a write.",
-    { { "h6_clients", "Clients, random one-sided writes", "line", "x", "mops",
-        "bytes of an operation", "M operations/s", false, false } },
+    { { "h6_clients", "Clients, random one-sided writes",
+        "Padding lifts each size that is no multiple of 64 B to that of the next one.", "line", "x",
+        "mops", "bytes of an operation", "M operations/s", false, false } },
     measure,
 };
 

@@ -45,10 +45,13 @@ extern const Experiment kLock = {
     "ratio of the times that an atomic holds its unit.",
     "The NIC reads the word and holds one of a few units until it has changed it; and eight bytes "
     "are a partial word, which costs the media a read and a write.",
-    { { "h8_rate", "Compare-and-swap on random words", "line", "x", "mops", "operations under way",
-        "M operations/s", true, false },
-      { "h8_latency", "Its latency", "line", "x", "p50_ns", "operations under way", "median, ns",
-        true, true, "h8/rate/" } },
+    { { "h8_rate", "Compare-and-swap on random words",
+        "Locks in DRAM go on rising where those in persistent memory have reached their limit.",
+        "line", "x", "mops", "operations under way", "M operations/s", true, false },
+      { "h8_latency", "Its latency",
+        "DRAM saves the difference of the read latencies; with many clients, whose wait is in a "
+        "queue, more.",
+        "line", "x", "p50_ns", "operations under way", "median, ns", true, true, "h8/rate/" } },
     measure,
 };
 

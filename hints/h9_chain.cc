@@ -64,10 +64,12 @@ extern const Experiment kChain = {
     "same rate, since the media are the bottleneck.",
     "A queue pair executes in order, so the answer to the READ proves the WRITE before it; the NIC "
     "fetches the two requests together, which takes less time than a round trip.",
-    { { "h9_latency", "One persistent write at a time", "line", "x", "p50_ns",
+    { { "h9_latency", "One persistent write at a time",
+        "One round trip in place of two saves about a microsecond.", "line", "x", "p50_ns",
         "bytes of an operation", "median, ns", true, false },
-      { "h9_rate", "240 at a time", "line", "x", "mops", "bytes of an operation", "M operations/s",
-        true, true } },
+      { "h9_rate", "240 at a time",
+        "With many under way all ways come close: the media or the port is the limit.", "line", "x",
+        "mops", "bytes of an operation", "M operations/s", true, true } },
     measure,
 };
 

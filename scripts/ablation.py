@@ -10,7 +10,8 @@ Run by scripts/ablation, which builds rpm-hints first:
                                           hints/outside.csv, each over five seeds
     scripts/ablation --only h3 h9         some of the experiments
     scripts/ablation --url URL            the same on another preset, or live
-    scripts/ablation --from-csv DIR       judge and draw what was measured before, or elsewhere
+    scripts/ablation --from-csv DIR       judge and draw the CSV files of an earlier call, or of
+                                          another machine
     scripts/ablation --readme [--verify]  write, or compare with a new run, the table of
                                           hints/README.md
 
@@ -26,6 +27,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import figstyle
 from ablate import check, figures, readme, report, run, sensitivity, table
 
 TOP = Path(__file__).resolve().parent.parent
@@ -214,18 +216,18 @@ def read_measured(folder, names, problems):
     return measured
 
 
-def draw(options, catalog, measured, effects, problems):
+def draw(options, catalog, measured, effects, expected, problems):
     """Figures by id. A missing drawing library is a problem, not a failure."""
     if options.no_figures:
         return {}
     try:
-        figures.load()
-    except figures.Missing as error:
+        figstyle.load()
+    except figstyle.Missing as error:
         problems.append(str(error))
         return {}
     folder = options.out / 'figures'
     folder.mkdir(parents=True, exist_ok=True)
-    works = [('draw', (spec, measured[entry['run']], folder))
+    works = [('draw', ({**spec, 'hint': entry.get('hint')}, measured[entry['run']], folder, expected))
              for entry in catalog if measured.get(entry['run'])
              for spec in entry.get('figures', [])]
     if effects:
@@ -246,7 +248,7 @@ def write_up(options, catalog, runs, effects, problems):
     if options.only or options.from_csv:
         expected = [row for row in expected if row.run in measured]
     verdicts = check.judge_all(expected, runs)
-    drawn = draw(options, catalog, measured, effects, problems)
+    drawn = draw(options, catalog, measured, effects, expected, problems)
     path = options.out / 'report.html'
     report.write(path, catalog, measured, drawn, verdicts,
                  {'effects': effects, 'problems': problems})
@@ -366,7 +368,7 @@ def write_readme(options, runner, catalog):
     new = readme.block(catalog, measured, effects)
     if options.verify:
         readme.verify(path, new)
-        print(f'{path}: the table is what is measured')
+        print(f'{path}: the table is what a new run gives')
     else:
         print(f'{path}: {"rewritten" if readme.replace(path, new) else "unchanged"}')
     return 0

@@ -18,6 +18,7 @@ import time
 import unittest
 from pathlib import Path
 
+import figstyle
 from ablate import check, figures, readme, run, sensitivity, table
 
 HERE = Path(__file__).resolve().parent
@@ -71,7 +72,7 @@ else:
             time.sleep(float(os.environ.get('SLOW') or 0) if words[0] == 'h2' else 0)
 '''
 DRAWS = ('import importlib.util as u, sys; '
-         f'sys.exit(not all(u.find_spec(name) for name in {figures.NEEDED}))')
+         f'sys.exit(not all(u.find_spec(name) for name in {figstyle.NEEDED}))')
 EXPECTED = ','.join(check.COLUMNS) + '\n'
 OUTSIDE = ','.join(check.KNOWN_COLUMNS) + '\n'
 TOLERANCE = 0.05
@@ -413,7 +414,7 @@ class CommandTest(Base):
         self.assertIn('another call is at work', done.stderr)
 
     def test_without_the_drawing_libraries_the_rest_is_done(self):
-        for name in figures.NEEDED:
+        for name in figstyle.NEEDED:
             self.file(f'blocked/{name}.py', 'raise ImportError("blocked")\n')
         done = self.ablation(PYTHONPATH=str(self.top / 'blocked'))
         self.assertEqual(done.returncode, 1)
@@ -438,6 +439,9 @@ class CommandTest(Base):
         report = (self.out / 'report.html').read_text()
         self.assertIn('Modelled, preset hints, seed 1', report)
         self.assertIn('a performance model', report)
+        self.assertIn('<h1>The nine hints, modelled</h1>', report)
+        self.assertNotIn('measured', report)
+        self.assertLess(report.index('It is good for'), report.index('<nav>'))
         for word in ('http:', 'https:', '<script', '<link', 'url('):
             self.assertNotIn(word, report)
         again = self.ablation('--no-figures', '--from-csv', str(self.out / 'csv'))

@@ -18,6 +18,7 @@ namespace hints
 struct Figure {
     const char *id;
     const char *title;
+    const char *see;  /* a sentence: what the figure should show */
     const char *kind; /* "line" or "bar" */
     const char *x;
     const char *y;

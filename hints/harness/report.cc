@@ -202,6 +202,7 @@ Json experiment_json(const Experiment &experiment)
     for (const Figure &figure : experiment.figures)
         out["figures"].push_back({ { "id", figure.id },
                                    { "title", figure.title },
+                                   { "see", figure.see },
                                    { "kind", figure.kind },
                                    { "x", figure.x },
                                    { "y", figure.y },

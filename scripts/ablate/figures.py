@@ -1,58 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws the figures that `rpm-hints list` describes, and the heat map of the sensitivity.
-
-Each figure is a PNG and a PDF. The bytes depend on the data alone: no date, no random jitter.
-The drawing libraries are imported on demand, so that everything else works without them.
-"""
+"""Draws the figures that `rpm-hints list` describes, and the heat map of the sensitivity, each as
+a PNG and a PDF."""
 import importlib
 import math
 import multiprocessing
-import os
 import signal
 import textwrap
-from pathlib import Path
+
+import figstyle
+from figstyle import FAINT, INK, MARKERS, PALETTE, cycled
 
 from . import table
 
-NEEDED = ('matplotlib', 'pandas', 'seaborn')
-DPI = 144
-INK = '#333333'
-FAINT = '#777777'
 BARS_LYING = 44  # characters of tick labels side by side; with more the bars are horizontal
 BARS_NAMED = 16  # bars side by side that have room for their values
 TICKS_MOST = 12
 PANELS_BESIDE = 3
 HEAT_ROWS = 18
-PALETTE = ('#3b6ea5', '#d1762f', '#4f9153', '#a04e6c', '#7a68a6', '#8a7349', '#4aa3a2', '#8c8c8c')
-MARKERS = ('o', 's', 'D', '^', 'v', 'P', 'X', '*')
 SIZE_WORDS = ('bytes', 'payload', 'pad', 'align')
-
-
-class Missing(Exception):
-    """A library that drawing needs is not installed; the text says which."""
-
-
-def load():
-    """Import the drawing libraries once, before processes are forked."""
-    os.environ.setdefault('MPLBACKEND', 'Agg')
-    missing = []
-    for name in NEEDED:
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            missing.append(name)
-    if missing:
-        raise Missing(f'no figures: Python lacks {", ".join(missing)} (Debian packages: '
-                      f'{" ".join("python3-" + name for name in missing)})')
-    sns = importlib.import_module('seaborn')
-    sns.set_theme(style='whitegrid', context='paper', palette=PALETTE, rc={
-        'figure.figsize': (7.0, 3.9), 'font.family': 'DejaVu Sans', 'font.size': 9,
-        'axes.edgecolor': '#bbbbbb', 'axes.linewidth': 0.8, 'grid.color': '#e6e6e6',
-        'axes.titlelocation': 'left', 'axes.titlesize': 11, 'axes.titleweight': 'bold',
-        'axes.titlepad': 12, 'axes.labelcolor': INK, 'text.color': INK, 'xtick.color': INK,
-        'ytick.color': INK, 'lines.linewidth': 1.8, 'lines.markersize': 5, 'pdf.fonttype': 42,
-        'svg.hashsalt': 'librpm', 'legend.frameon': False})
-    return sns
+WRITES = ('write', 'mix')  # operations of which one asks whether they are durable
 
 
 def bytes_text(value, _=None):
@@ -88,7 +54,7 @@ def points_of(spec, rows):
     reasons = {}
     for row in chosen:
         if row.get(spec['y']) in (None, ''):
-            reason = row['note'] or f'no {spec["y"]} was measured'
+            reason = row['note'] or f'no {spec["y"]}'
             reasons.setdefault(reason, []).append(row['label'])
     notes = [f'Not drawn, {len(labels)} of {len(chosen)} points: {reason}'
              for reason, labels in reasons.items()]
@@ -104,6 +70,8 @@ def frame_of(spec, rows):
         'x': numbers if all_numbers and spec['kind'] == 'line' else [row[spec['x']] for row in rows],
         'y': [as_number(row[spec['y']]) for row in rows],
         'series': [str(row[series]) if series else '' for row in rows],
+        'label': [row['label'] for row in rows],
+        'durable': [row['durable'] == 'yes' or row['op'] not in WRITES for row in rows],
     })
 
 
@@ -111,8 +79,14 @@ def unique(values):
     return list(dict.fromkeys(values))
 
 
-def cycled(things, names):
-    return [things[i % len(things)] for i in range(len(names))]
+def published_points(spec, frame, published):
+    """(x, published value, series) of the points that a figure shows.
+
+    @published: rows of published values, as check.read_expected() gives them."""
+    place = {label: (x, series) for label, x, series in
+             zip(frame['label'], frame['x'], frame['series'])}
+    return [(place[row.of][0], row.expect, place[row.of][1]) for row in published
+            if row.of in place and not row.over and row.metric == spec['y']]
 
 
 def apart(values, place):
@@ -131,13 +105,16 @@ def of_sizes(spec):
 
 
 def draw_line(sns, axes, spec, frame):
+    """Returns whether the horizontal axis has a log scale."""
     order = unique(frame['series'])
     sns.lineplot(data=frame, x='x', y='y', hue='series', hue_order=order, style='series',
                  style_order=order, markers=cycled(MARKERS, order), dashes=False, ax=axes,
                  palette=cycled(PALETTE, order), errorbar=('pi', 100), markeredgewidth=0)
     xs = sorted(unique(frame['x']))
+    colours = dict(zip(order, cycled(PALETTE, order)))
+    figstyle.publish(axes, [(x, y, colours[series]) for x, y, series in spec['published']])
     if not isinstance(xs[0], float):
-        return
+        return False
     ticker = importlib.import_module('matplotlib.ticker')
     log = spec.get('xlog') and xs[0] > 0
     if log:
@@ -149,6 +126,7 @@ def draw_line(sns, axes, spec, frame):
         axes.xaxis.set_major_locator(ticker.MaxNLocator(TICKS_MOST, integer=True))
     text = bytes_text if of_sizes(spec) else lambda value, _: f'{value:g}'
     axes.xaxis.set_major_formatter(ticker.FuncFormatter(text))
+    return log
 
 
 def bar_text(value):
@@ -168,6 +146,17 @@ def name_bars(axes, lying):
                        padding=2, fontsize=7.5, color=INK)
 
 
+def mark_bars(axes, frame, names, order, lying):
+    """Hatch the bars that are not durable. One container holds the bars of a series."""
+    bars = [container for container in axes.containers if hasattr(container, 'patches')]
+    for series, container in zip(order, bars):
+        for patch in container.patches:
+            middle = patch.get_y() + patch.get_height() / 2 if lying else \
+                patch.get_x() + patch.get_width() / 2
+            here = frame[(frame['series'] == series) & (frame['x'] == names[round(middle)])]
+            figstyle.hatch(patch, here['durable'].all())
+
+
 def draw_bars(sns, axes, spec, frame):
     """Returns whether the bars are horizontal: long names do not fit side by side."""
     if of_sizes(spec):
@@ -184,6 +173,7 @@ def draw_bars(sns, axes, spec, frame):
     axis = {'x': 'y', 'y': 'x'} if lying else {'x': 'x', 'y': 'y'}
     sns.barplot(data=frame, **axis, order=names, orient='h' if lying else 'v', ax=axes,
                 errorbar=('pi', 100), width=0.7, saturation=1, **colours)
+    mark_bars(axes, frame, names, order, lying)
     name_bars(axes, lying)
     axes.margins(**{'x' if lying else 'y': 0.12})
     axes.grid(False, axis='y' if lying else 'x')
@@ -205,10 +195,15 @@ def draw_panels(plt, spec, frame):
         if i >= len(order):
             panel.axis('off')
             continue
-        part = frame[frame['series'] == order[i]].set_index('x')['y'].reindex(names)
+        own = frame[frame['series'] == order[i]].set_index('x').reindex(names)
+        part = own['y']
         bars = panel.barh(range(len(names)), part, height=0.66, color=PALETTE[i % len(PALETTE)])
+        for patch, durable in zip(bars.patches, own['durable']):
+            figstyle.hatch(patch, durable)
+        figstyle.publish(panel, [(y, names.index(x), INK) for x, y, series in spec['published']
+                                 if series == order[i]])
         panel.bar_label(bars, labels=[bar_text(value) if value == value else '' for value in part],
-                        padding=2, fontsize=7.5, color=INK)
+                        padding=9 if spec['published'] else 2, fontsize=7.5, color=INK)
         panel.set_yticks(range(len(names)), names if i % columns == 0 else [''] * len(names))
         panel.invert_yaxis()
         panel.margins(x=0.22, y=0.03)
@@ -217,14 +212,24 @@ def draw_panels(plt, spec, frame):
         panel.set_xlabel(spec.get('ylabel') or spec['y'] if i + columns >= len(order) else '')
         for side in ('top', 'right', 'bottom'):
             panel.spines[side].set_visible(False)
-    figure.suptitle(spec['title'], x=0.01, ha='left', fontsize=11, fontweight='bold')
+    top = 1 + 0.35 / figure.get_figheight()
+    figure.suptitle(headed(spec), x=0.01, y=top, ha='left', va='bottom', fontsize=11,
+                    fontweight='bold')
+    lines = textwrap.wrap(spec.get('see') or '', figstyle.SEE_WIDTH + 16)
+    figure.text(0.01, top - 0.05 / figure.get_figheight(), '\n'.join(lines), fontsize=8, color=FAINT,
+                va='top')
     figure.tight_layout()
     return figure
 
 
-def label_axes(axes, spec, lying):
-    x_text = spec.get('xlabel') or spec['x']
-    y_text = spec.get('ylabel') or spec['y']
+def headed(spec):
+    """The title, with the hint that the figure is about."""
+    return f'{spec["hint"]}: {spec["title"]}' if spec.get('hint') else spec['title']
+
+
+def label_axes(axes, spec, lying, xlog):
+    x_text = figstyle.scaled(spec.get('xlabel') or spec['x'], xlog)
+    y_text = figstyle.scaled(spec.get('ylabel') or spec['y'], spec.get('ylog'))
     axes.set_xlabel(y_text if lying else x_text)
     axes.set_ylabel(x_text if lying else y_text)
     if spec.get('ylog'):
@@ -240,56 +245,47 @@ def label_axes(axes, spec, lying):
         axes.set_ylim(bottom=0)
 
 
-def save(figure, folder, name):
-    png = Path(folder) / f'{name}.png'
-    figure.savefig(png, dpi=DPI, bbox_inches='tight', metadata={'Software': None})
-    figure.savefig(png.with_suffix('.pdf'), bbox_inches='tight',
-                   metadata={'CreationDate': None, 'Producer': None, 'Creator': None})
-    return png
-
-
-def footer(figure, text):
-    figure.text(0.01, -0.01, text, fontsize=7.5, color=FAINT, ha='left', va='top')
-
-
 def draw_axes(sns, plt, spec, frame, notes):
     """A figure of one pair of axes; frame None: nothing to draw."""
     figure, axes = plt.subplots()
-    axes.set_title(textwrap.fill(spec['title'], 80))
+    figstyle.head(axes, headed(spec), spec.get('see') or '')
     if frame is None:
         axes.axis('off')
-        text = '\n'.join(notes) or 'Nothing was measured for this figure.'
+        text = '\n'.join(notes) or 'This figure has no points.'
         axes.text(0.5, 0.5, textwrap.fill(text, 60), ha='center', va='center', color=FAINT)
         return figure
-    lying = False
+    lying = xlog = False
     if spec['kind'] == 'bar':
         lying = draw_bars(sns, axes, spec, frame)
     else:
-        draw_line(sns, axes, spec, frame)
-    label_axes(axes, spec, lying)
-    if axes.get_legend():
-        sns.move_legend(axes, 'upper left', bbox_to_anchor=(1.01, 1), title=None)
-        if len(axes.get_legend().get_texts()) < 2 and not notes:
-            axes.get_legend().remove()
+        xlog = draw_line(sns, axes, spec, frame)
+    label_axes(axes, spec, lying, xlog)
+    figstyle.legend(axes)
     sns.despine(ax=axes, left=not lying, bottom=lying)
     figure.tight_layout()
     return figure
 
 
-def draw(spec, rows, folder):
+def draw(spec, rows, folder, published):
     """One figure. Returns (id, path of the PNG, words about what is not shown)."""
     sns = importlib.import_module('seaborn')
     plt = importlib.import_module('matplotlib.pyplot')
     there, notes = points_of(spec, rows)
     frame = frame_of(spec, there) if there else None
+    spec = {**spec, 'published': published_points(spec, frame, published) if there else []}
     if frame is not None and spec['kind'] == 'bar' and len(frame) > BARS_NAMED \
             and len(unique(frame['series'])) > 1:
         figure = draw_panels(plt, spec, frame)
     else:
         figure = draw_axes(sns, plt, spec, frame, notes)
-    footer(figure, '  |  '.join([table.conditions(there or rows)] +
-                                [textwrap.shorten(note, 84) for note in notes[:2] if there]))
-    png = save(figure, folder, spec['id'])
+    words = [table.conditions(there or rows)]
+    if spec['published']:
+        words.append(f'diamonds: {figstyle.PUBLISHED}')
+    if frame is not None and spec['kind'] == 'bar' and not frame['durable'].all():
+        words.append(figstyle.NOT_DURABLE)
+    words += [textwrap.shorten(note, 84) for note in notes[:2] if there]
+    figstyle.footer(figure, '  |  '.join(words))
+    png = figstyle.save(figure, folder, spec['id'])
     plt.close(figure)
     return spec['id'], png, notes
 
@@ -330,7 +326,7 @@ def draw_heat(effects, folder, caption):
         panel.tick_params(axis='y', rotation=0, labelsize=8, left=False)
     panels[0].text(1, 1.02, caption, transform=panels[0].transAxes, fontsize=7.5, color=FAINT,
                    ha='right', va='bottom')
-    png = save(figure, folder, 'sensitivity')
+    png = figstyle.save(figure, folder, 'sensitivity')
     plt.close(figure)
     return png
 

@@ -6,11 +6,11 @@ import re
 
 from . import table
 
-BEGIN = '<!-- measured: begin; written by scripts/ablation --readme, do not edit -->'
-END = '<!-- measured: end -->'
+BEGIN = '<!-- effects: begin; written by scripts/ablation --readme, do not edit -->'
+END = '<!-- effects: end -->'
 COLUMNS = ('hint', 'what', 'run', 'metric', 'of', 'over')
 ALL_RUN = 'ablate'
-BLOCK = re.compile(r'<!-- measured: begin.*?-->\n.*?<!-- measured: end -->\n', re.S)
+BLOCK = re.compile(r'<!-- effects: begin.*?-->\n.*?<!-- effects: end -->\n', re.S)
 
 
 class BadReadme(Exception):
@@ -27,7 +27,7 @@ def read_effects(path):
 
 
 def effect(row, measured):
-    """'what was measured: 2.3 times'."""
+    """'what was compared: 2.3 times'."""
     try:
         points = measured[row['run']]
         after = points[row['of']][row['metric']]
@@ -42,7 +42,10 @@ def effect(row, measured):
 def render(catalog, measured, effects):
     """The lines between the markers."""
     points = {run: {row['label']: row for row in rows} for run, rows in measured.items()}
-    lines = ['| hint | what it says | measured effect | all hints, against all but this one |',
+    rows = [row for rows in measured.values() for row in rows]
+    words = table.conditions(rows)
+    lines = [f'| hint | what it says | {words.partition(",")[0]} effect | all hints, against all but this '
+             'one |',
              '|---|---|---|---|']
     for entry in catalog:
         if not entry.get('hint'):
@@ -53,8 +56,6 @@ def render(catalog, measured, effects):
                 told[row['run'] == ALL_RUN].append(effect(row, points))
         lines.append(f'| [{entry["hint"]}]({entry["file"]}) | {entry["title"]} | '
                      f'{"; ".join(told[False]) or "-"} | {"; ".join(told[True]) or "-"} |')
-    rows = [row for rows in measured.values() for row in rows]
-    words = table.conditions(rows)
     return '\n'.join(lines) + f'\n\n{words[:1].upper()}{words[1:]}.\n'
 
 
@@ -82,7 +83,7 @@ def verify(path, new):
     """Raises if the file holds another table than @new."""
     _, old = found_in(path)
     if old != new:
-        lines = difflib.unified_diff(old.splitlines(), new.splitlines(), str(path), 'measured',
+        lines = difflib.unified_diff(old.splitlines(), new.splitlines(), str(path), 'a new run',
                                      lineterm='')
-        raise BadReadme('\n'.join(lines) + f'\n{path} is not what is measured: '
+        raise BadReadme('\n'.join(lines) + f'\n{path} is not what a new run gives: '
                         'run scripts/ablation --readme')

@@ -52,12 +52,12 @@ PAGE = Template('''<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>The nine hints, measured</title>
+<title>The nine hints, $origin</title>
 <style>$style</style>
 </head>
 <body>
 <main>
-<h1>The nine hints, measured</h1>
+<h1>The nine hints, $origin</h1>
 <p class="lead">$conditions</p>
 $summary
 <nav>$nav</nav>
@@ -71,6 +71,12 @@ ORIGIN = {
              'the costs of the parts of one described server, not out of hardware.',
     'live': 'The numbers are <b>live</b>: they were measured on the platform named above.',
 }
+# The model's report begins with this; what it misses follows, from the list of published values.
+GOOD_FOR = ('It is good for one operation at a time, and for loads of one socket that one of its parts '
+            'limits: the media, a port, the cores. It shows which part that is, which hint relieves it, '
+            'and what the media write for each byte. It is not good for memory of another socket under '
+            'mixed loads, for more than eight cores that write to all modules, and for the rates that '
+            'another machine would have. Published values that it misses:')
 PUBLISHED_FOR = 'hints'  # the preset that describes the server of the published values
 COUNTERS = (('mops', 'M/s'), ('gbs', 'GB/s'), ('p50_ns', 'p50 ns'), ('p99_ns', 'p99 ns'),
             ('media_read_bytes', 'media read B'), ('media_write_bytes', 'media written B'),
@@ -127,7 +133,7 @@ def figure_html(png, title, caption, notes):
 
 
 def counters_table(rows):
-    """Every measured point with its media traffic."""
+    """Every point with its media traffic."""
     columns = [column for column in COUNTERS if any(row[column[0]] is not None for row in rows)]
     heading = [('point', '')] + [(text, 'n') for _, text in columns] + [('durable', ''), ('', '')]
     lines = [[cell(esc(row['label']), 'label')] +
@@ -191,7 +197,7 @@ def sensitivity_html(effects, png, caption):
     parts = ['<h2 id="sensitivity">What the conclusions rest on</h2>',
              '<p>Each number of the preset was made 20 % smaller and 20 % larger (things that come '
              'whole: by the nearest whole step), one at a time, and the headline results were '
-             'measured again. The seed was changed in the same way: what moves no more than with it '
+             'computed again. The seed was changed in the same way: what moves no more than with it '
              'is chance.</p>']
     if png:
         parts.append(figure_html(png, 'Sensitivity', f'Change of each headline result: {caption}. '
@@ -234,10 +240,26 @@ def all_rows(verdicts):
     return '\n'.join(parts)
 
 
+def missed(verdicts):
+    """What the model is known to miss, as a list: the rows of one reason together."""
+    by_id = {verdict.row.id: verdict.row for verdict in verdicts}
+    rows = {}
+    for row in (verdict.row for verdict in verdicts if verdict.row.known):
+        first = row
+        while first.known.startswith('as ') and first.known[3:].split(':')[0] in by_id:
+            first = by_id[first.known[3:].split(':')[0]]
+        rows.setdefault(first.known, []).append(row.what)
+    return '<ul>' + ''.join(
+        f'<li>{esc(sentence("; ".join(whats)))}. <span class="why">{esc(sentence(reason))}.</span></li>'
+        for reason, whats in rows.items()) + '</ul>' if rows else ''
+
+
 def summary_html(measured, verdicts, problems):
     rows = [row for rows in measured.values() for row in rows]
     origins = [ORIGIN[origin] for origin in ORIGIN if any(row['origin'] == origin for row in rows)]
     parts = [f'<p>{text}</p>' for text in origins]
+    if any(row['origin'] == 'model' for row in rows):
+        parts.append(f'<p>{GOOD_FOR}</p>{missed(verdicts)}')
     elsewhere = sorted({row['preset'] or row['url'] for row in rows} - {PUBLISHED_FOR})
     if verdicts and elsewhere:
         parts.append(f'<p>The published values belong to the server that preset {PUBLISHED_FOR} '
@@ -271,7 +293,7 @@ def write(path, catalog, measured, drawn, verdicts, extra):
         sections.append(all_rows(verdicts))
         nav.append(('rows', 'Every published value'))
     links = ''.join(f'<a href="#{esc(anchor)}">{esc(text)}</a>' for anchor, text in nav)
-    page = PAGE.substitute(style=STYLE, conditions=esc(sentence(table.conditions(rows))),
+    page = PAGE.substitute(style=STYLE, origin=esc(table.conditions(rows).partition(',')[0]), conditions=esc(sentence(table.conditions(rows))),
                            summary=summary_html(measured, verdicts, extra['problems']),
                            nav=links, body='\n'.join(sections))
     path.write_text(re.sub(r'[ \t]+\n', '\n', page), encoding='utf-8')

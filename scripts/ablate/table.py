@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The CSV files that rpm-hints writes: one row for each measured point, read strictly.
+"""The CSV files that rpm-hints writes: one row for each point, read strictly.
 
 A truncated file is recognised: its last line has no newline, or fewer fields than the heading.
 """
@@ -78,7 +78,7 @@ def read(path):
 def conditions(rows):
     """The conditions of the numbers: 'modelled, preset hints, seed 1'."""
     if not rows:
-        return 'nothing measured'
+        return 'no points'
     words = {'model': 'modelled', 'live': 'live'}
     origins = sorted({words[row['origin']] for row in rows})
     parts = [' and '.join(origins)]
