@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""ablation_test.py: test how scripts/ablation.py judges, resumes and reports, with a small program that
-measures nothing instead of rpm-hints.
+"""ablation_test.py: test how scripts/ablation.py judges, resumes and reports, and how scripts/dtx.py judges
+and draws, with small programs that measure nothing instead of rpm-hints, dtx-bench and dtx-model.
 
     scripts/ablation_test.py
 """
@@ -70,6 +70,20 @@ else:
             out.writerow(row)
             file.flush()
             time.sleep(float(os.environ.get('SLOW') or 0) if words[0] == 'h2' else 0)
+'''
+# Prints a row for each label that it is given; the rate is that of RATES in the environment, by seed.
+MODEL = '''#!/usr/bin/env python3
+import csv, os, sys
+sys.path.insert(0, {here!r})
+import dtx
+
+words = sys.argv[1:]
+rate = os.environ['RATES'].split()[int(words[words.index('--seed') + 1]) % 5]
+with open(words[words.index('--csv') + 1], 'w', newline='') as file:
+    out = csv.DictWriter(file, ('label', *dtx.METRICS))
+    out.writeheader()
+    for label in words[words.index('--labels') + 1].split(','):
+        out.writerow(dict(dict.fromkeys(dtx.METRICS, rate), label=label))
 '''
 DRAWS = ('import importlib.util as u, sys; '
          f'sys.exit(not all(u.find_spec(name) for name in {figstyle.NEEDED}))')
@@ -484,6 +498,32 @@ class CommandTest(Base):
                       ('--only', 'h7'), ('--seed', '1', '--url', 'verbs://a')):
             self.assertEqual(self.ablation(*words).returncode, 2, words)
         self.assertEqual(self.ablation('--program', str(self.top / 'none')).returncode, 1)
+
+
+class DtxTest(Base):
+    def check(self, rates, *words):
+        for name, text in (('dtx-bench', '#!/bin/sh\n'), ('dtx-model', MODEL.format(here=str(HERE)))):
+            self.file(f'bin/{name}', text).chmod(0o755)
+        return subprocess.run(
+            [sys.executable, str(HERE / 'dtx.py'), '--check', '--bin', str(self.top / 'bin'), '--out',
+             str(self.top / 'out'), '--expected-dir', str(self.top), *words], text=True,
+            env={**os.environ, 'RATES': rates}, capture_output=True, check=False, timeout=DEADLINE_S)
+
+    def test_holds_only_if_what_is_missed_is_listed(self):
+        row_text = 'most,w,threads,attempted_mtxns,a,,10,,,,,s\n'
+        self.file('expected/a.csv', EXPECTED + row_text)
+        done = self.check('10 10 11.9 8.1 10')
+        self.assertEqual((done.returncode, done.stderr), (0, ''))
+        self.assertEqual(done.stdout.splitlines()[-1], 'rows 1 inside 1 outside 0 inputs 0')
+        done = self.check('10 10 12.1 8.1 10', '--seed', '10')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('seeds 10 to 14', done.stdout)
+        self.assertIn('wrong: most is outside (above), not listed in outside.csv', done.stdout)
+        self.file('outside.csv', OUTSIDE + row_text.replace('most', 'least').replace('\n', ',why\n'))
+        done = self.check('10 10 11.9 8.1 10')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('wrong: least is inside, and outside.csv still lists it', done.stdout)
+        self.assertEqual(self.check('10', '--seed', '-1').returncode, 2)
 
 
 if __name__ == '__main__':

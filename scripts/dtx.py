@@ -5,7 +5,7 @@ report.
 
 Run by scripts/dtx, which builds dtx-bench and dtx-model first:
 
-    scripts/dtx            everything, into build/dtx/: traces/, csv/, figures/, report.html
+    scripts/dtx            everything, into build/dtx/: traces/, csv/, figures/ (PNG, PDF, SVG), report.html
     scripts/dtx --quick    the same with fewer transactions, and runs on this machine of a second on
                            small tables
     scripts/dtx --check    the published values alone: dtx/expected/*.csv and dtx/outside.csv, each over
@@ -14,6 +14,7 @@ Run by scripts/dtx, which builds dtx-bench and dtx-model first:
 import argparse
 import csv
 import html
+import importlib
 import os
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import figstyle
 from ablate import check, table
 
 TOP = Path(__file__).resolve().parent.parent
@@ -84,50 +86,73 @@ class Failed(Exception):
 class Run:
     name: str
     title: str
+    see: str  # what one should see in the figure
     traces: tuple
     words: tuple  # of dtx-model
     x: str
     y: str
     lines: str  # the column whose values are lines, beside the workload
-    judged: bool = False
     transactions: int = 0  # so many that another seed hardly changes a row; 0: as dtx-model has it
     checked: int = 0  # with --check instead, where more take long and every row is far outside
 
 
+AXES = {
+    'threads': 'client threads', 'coroutines': 'coroutines of each thread', 'hints': 'hints',
+    'technique': "SMART's techniques, one after another", 'p50_us': 'median, us',
+    'attempted_mtxns': 'attempted transactions, M/s',
+}
+DOORBELLS = {'0': 'own doorbells', '12': '12 doorbells'}
+# (doorbells, outstanding, back-off) of a bar; other combinations are in the CSV files.
+STEPS = {('12', '0', 0.0): '12 doorbells', ('0', '0', 0.0): 'own doorbells',
+         ('0', '8', 0.0): '+ 8 requests at most', ('0', '8', 1.7): '+ rests'}
+
 RUNS = (
-    Run('threads', 'Throughput against client threads, one client machine', ('smallbank', 'tatp'),
+    Run('threads', 'Throughput against client threads, one client machine',
+        'Throughput rises until the port of the client machine is full, and stays there.', ('smallbank', 'tatp'),
         ('-t', THREADS, '--machines', '1', '--outstanding', '8'), 'threads', 'attempted_mtxns',
-        'workload', True),
-    Run('coroutines', 'Throughput against coroutines, 8 threads', ('smallbank', 'tatp'),
+        'workload'),
+    Run('coroutines', 'Throughput against coroutines, 8 threads',
+        'More transactions under way hide the round trips, until the threads have no time left.', ('smallbank', 'tatp'),
         ('-t', '8', '-c', '1,2,4,8,16,32'), 'coroutines', 'attempted_mtxns', 'workload'),
-    Run('latency', 'Latency against load, 96 threads that rest', ('smallbank', 'tatp'),
+    Run('latency', 'Latency against load, 96 threads that rest',
+        'The median stays where it is until the port is nearly full, and rises from there.', ('smallbank', 'tatp'),
         ('-t', '96', '--machines', '1', '--pause', '0,10,20,50,100,200,500'), 'attempted_mtxns',
         'p50_us', 'workload'),
-    Run('ablation', 'One hint after another: the published set-up', ('port-smallbank', 'port-tpcc'),
+    Run('ablation', 'H1 to H9, one after another: the published set-up',
+        'Each hint adds to those before. H2 has no bar: the published order leaves it out. Hints that change nothing here have bars as long as the one before.', ('port-smallbank', 'port-tpcc'),
         ('-t', '50', '--machines', '5', '--phases', 'hybrid', '--cumulative', *PORT), 'hints',
-        'attempted_mtxns', 'workload', True, 20000),
-    Run('hash', 'A hash table, 96 threads', HASH, ('-t', '96', '--machines', '1', *SMART),
-        'doorbells', 'attempted_mtxns', 'backoff_us', True),
-    Run('hash-b', 'A hash table, 5 % updates, in the long run', ('hash-b',),
-        ('-t', '96', '--machines', '1', *SMART), 'doorbells', 'attempted_mtxns', 'backoff_us', True,
+        'attempted_mtxns', 'workload', 20000),
+    Run('hash', 'A hash table, 96 threads',
+        'Own doorbells help readers, rests after conflicts writers; the limit of requests changes '
+        'little.', HASH, ('-t', '96', '--machines', '1', *SMART), 'technique', 'attempted_mtxns',
+        'workload'),
+    Run('hash-b', 'A hash table, 5 % updates, in the long run',
+        'As above, over so many transactions that the seed no longer matters.', ('hash-b',),
+        ('-t', '96', '--machines', '1', *SMART), 'technique', 'attempted_mtxns', 'workload',
         300000),
     Run('hash-machines', 'A hash table, six client machines of 96 threads and two servers',
+        'Six machines fill the server: with updates only rests after conflicts keep it useful.',
         ('two-a', 'two-b', 'two-c'),
-        ('-t', '576', '--machines', '6', *SMART), 'doorbells', 'attempted_mtxns', 'backoff_us',
-        True, checked=1000),
-    Run('hash-latency', 'A hash table: latency against load, 96 threads that rest', ('hash-c',),
+        ('-t', '576', '--machines', '6', *SMART), 'technique', 'attempted_mtxns', 'workload',
+        checked=1000),
+    Run('hash-latency', 'A hash table: latency against load, 96 threads that rest',
+        'With 12 doorbells the median rises at a quarter of the load.', ('hash-c',),
         ('-t', '96', '--machines', '1', '--conflicts', '--doorbells', '12,0', '--pause',
-         '0,10,20,50,100,500'), 'attempted_mtxns', 'p50_us', 'doorbells', True),
+         '0,10,20,50,100,500'), 'attempted_mtxns', 'p50_us', 'doorbells'),
     Run('ordered', 'A B+tree whose clients remember places of rows, 94 threads',
+        'As with the hash table; the places that clients remember make a lookup as short.',
         ('ordered-a', 'ordered-b', 'ordered-c'), ('-t', '94', '--machines', '1', *SMART),
-        'doorbells', 'attempted_mtxns', 'backoff_us', True),
+        'technique', 'attempted_mtxns', 'workload'),
     Run('walked', 'The B+tree without remembered places, 94 threads',
+        'Without remembered places each lookup walks the nodes from the root.',
         ('walked-a', 'walked-b', 'walked-c'), ('-t', '94', '--machines', '1', *SMART),
-        'doorbells', 'attempted_mtxns', 'backoff_us'),
-    Run('phases', 'One-sided, by call, or hybrid', ('smallbank', 'tpcc'),
+        'technique', 'attempted_mtxns', 'workload'),
+    Run('phases', 'One-sided, by call, or hybrid',
+        'Calls save messages while the cores of the servers have time; with many threads one-sided phases go on rising.', ('smallbank', 'tpcc'),
         ('-t', '1,8,24,48', '--phases', 'one-sided,call,hybrid'), 'threads', 'attempted_mtxns',
         'phases'),
-    Run('durability', 'What durability costs', ('smallbank', 'tpcc'),
+    Run('durability', 'What durability costs',
+        'Durable costs the redo record of each commit.', ('smallbank', 'tpcc'),
         ('-t', '1,8,24,48', '--durability', 'on,off'), 'threads', 'attempted_mtxns', 'durability'),
 )
 
@@ -232,42 +257,114 @@ def as_numbers(rows):
     return [{**row, 'note': '', **{name: float(row[name]) for name in METRICS}} for row in rows]
 
 
-def draw(options, run, rows):
-    """The figure of a run, or nothing without the library for it."""
-    try:
-        import matplotlib  # pylint: disable=import-outside-toplevel
-        matplotlib.use('Agg')
-        from matplotlib import pyplot  # pylint: disable=import-outside-toplevel
-    except ImportError:
-        return None
-    figure, axes = pyplot.subplots(figsize=(7, 4))
-    bars = run.x == 'hints'
-    names = sorted({(row['workload'], row[run.lines]) for row in rows})
-    for i, name in enumerate(names):
-        some = [row for row in rows if (row['workload'], row[run.lines]) == name]
-        label = name[0] if run.lines == 'workload' else ' '.join(name)
-        values = [float(row[run.y]) for row in some]
-        if bars:
-            base = values[0]
-            axes.bar([k + 0.4 * i for k in range(len(some))], [v / base for v in values], 0.4,
-                     label=label)
-            axes.set_xticks(range(len(some)), [row['hints'] for row in some])
-        else:
-            axes.plot([float(row[run.x]) for row in some], values, marker='o', label=label)
-    axes.set_xlabel(run.x)
-    axes.set_ylabel('times of no hints' if bars else run.y)
+def place_of(run, row):
+    """Where a row stands in the figure; None: nowhere."""
+    if run.x == 'technique':
+        return STEPS.get((row['doorbells'], row['outstanding'], float(row['backoff_us'])))
+    return row['hints'] if run.x == 'hints' else float(row[run.x])
+
+
+def name_of(run, row):
+    """The name of a row's line or of its colour of bars."""
+    if run.lines == 'workload':
+        return row['workload']
+    word = DOORBELLS[row['doorbells']] if run.lines == 'doorbells' else row[run.lines]
+    word = f'durability {word}' if run.lines == 'durability' else word
+    return f'{row["workload"]}, {word}'
+
+
+def hints_until(places, row):
+    """The hints of a bar: each adds its own to those before."""
+    return ' '.join(places[:places.index(row['hints']) + 1])
+
+
+def draw_bars(axes, run, rows, colours):
+    """Bars side by side; the place of each label's bar. Hints are ratios to none of them."""
+    places = list(dict.fromkeys(place_of(run, row) for row in rows))
+    base = {row['workload']: float(row[run.y]) if run.x == 'hints' else 1.0
+            for row in reversed(rows)}
+    wide = 0.8 / len(colours)
+    found = {}
+    for i, (name, colour) in enumerate(colours.items()):
+        some = [row for row in rows if name_of(run, row) == name]
+        for row in some:
+            x = places.index(place_of(run, row)) + wide * (i - (len(colours) - 1) / 2)
+            value = float(row[run.y]) / base[row['workload']]
+            bar = axes.bar(x, value, wide * 0.94, color=colour,
+                           label=name if row is some[-1] else '_')
+            figstyle.hatch(bar.patches[0], run.x != 'hints' or 'H3' in hints_until(places, row))
+            axes.bar_label(bar, [f'{value:.3g}'], padding=2, fontsize=7)
+            found[row['label']] = x
+    axes.set_xticks(range(len(places)), places)
+    axes.grid(False, axis='x')
+    return found
+
+
+def draw_lines(axes, run, rows, colours):
+    """The place of each label's point."""
+    for (name, colour), marker in zip(colours.items(), figstyle.cycled(figstyle.MARKERS, colours)):
+        some = [row for row in rows if name_of(run, row) == name]
+        axes.plot([place_of(run, row) for row in some], [float(row[run.y]) for row in some],
+                  marker=marker, color=colour, label=name)
+    return {row['label']: place_of(run, row) for row in rows}
+
+
+def draw(options, run, rows, expected):
+    """The PNG of a run; a PDF and an SVG are beside it."""
+    pyplot = importlib.import_module('matplotlib.pyplot')
+    rows = [row for row in rows if place_of(run, row) is not None]
+    names = list(dict.fromkeys(name_of(run, row) for row in rows))
+    colours = dict(zip(names, figstyle.cycled(figstyle.PALETTE, names)))
+    bars = run.x in ('hints', 'technique')
+    figure, axes = pyplot.subplots()
+    places = (draw_bars if bars else draw_lines)(axes, run, rows, colours)
+    colour_of = {row['label']: colours[name_of(run, row)] for row in rows}
+    # A published latency has no place where the load beside it is the model's. Hints are ratios to none.
+    published = [] if run.x == 'attempted_mtxns' else [
+        (places[row.of], row.expect, figstyle.INK if bars else colour_of[row.of]) for row in expected
+        if row.run == run.name and row.metric == run.y and row.of in colour_of
+        and ('/none/' in row.over if run.x == 'hints' else not row.over)]
+    figstyle.publish(axes, published)
+    figstyle.head(axes, run.title, run.see)
+    axes.set_xlabel(AXES[run.x])
+    axes.set_ylabel('times of no hints' if run.x == 'hints' else AXES[run.y])
     axes.set_ylim(bottom=0)
-    axes.legend()
-    axes.set_title(f'{run.title} (modelled)')
-    path = options.out / 'figures' / f'{run.name}.svg'
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    figstyle.legend(axes)
+    for side in ('top', 'right'):
+        axes.spines[side].set_visible(False)
+    figstyle.footer(figure, f'modelled, preset {options.preset}, seed {options.seed}' +
+                    (f'  |  diamonds: {figstyle.PUBLISHED}' if published else '') +
+                    (f'  |  {figstyle.NOT_DURABLE}, since DDIO is on before H3'
+                     if run.x == 'hints' else ''))
+    path = figstyle.save(figure, options.out / 'figures', run.name, svg=True)
     pyplot.close(figure)
     return path
 
 
+def draw_all(options, measured, expected):
+    """Figures by run. Without the drawing libraries there are none."""
+    if options.no_figures:
+        return {}
+    try:
+        figstyle.load()
+    except figstyle.Missing as error:
+        print(f'dtx: {error}', file=sys.stderr)
+        return {}
+    return {run.name: draw(options, run, measured[run.name], expected) for run in RUNS}
+
+
+HEADINGS = {'attempted_mtxns': 'attempted, M/s', 'committed_mtxns': 'committed, M/s',
+            'p50_us': 'median, us', 'p99_us': '99 % below, us',
+            'remote_ops_per_attempt': 'requests of an attempt'}
+# The report begins with this; what the model misses follows, from the list of published values.
+GOOD_FOR = ('The model is good for where one port, or the server\'s cores, limit the transactions of one client '
+            'machine, and for the order of hints and techniques by what they gain. It is not good for '
+            'contended data, where clients of another engine lock and fail otherwise, for what threads of '
+            'a client share beside a port, and for absolute rates. Published values that it misses:')
+
+
 def html_table(columns, rows):
-    head = ''.join(f'<th>{html.escape(name)}</th>' for name in columns)
+    head = ''.join(f'<th>{html.escape(HEADINGS.get(name, name))}</th>' for name in columns)
     body = ''.join('<tr>' + ''.join(f'<td>{html.escape(str(row[name]))}</td>' for name in columns)
                    + '</tr>\n' for row in rows)
     return f'<table><tr>{head}</tr>\n{body}</table>\n'
@@ -278,15 +375,18 @@ def write_report(options, measured, verdicts, drawn):
              'sans-serif;max-width:60em;margin:auto}td,th{padding:2px 8px;text-align:left}'
              '</style><h1>Transactions</h1><p>All but the last two tables are modelled, preset '
              f'{html.escape(options.preset)}, seed {options.seed}; conflicts only where a hash table or a B+tree '
-             'is compared.</p><h2>Published</h2>']
-    parts.append(html_table(('what', 'published', 'model', 'verdict', 'why'), [
+             f'is compared.</p><p>{html.escape(GOOD_FOR)}</p><ul>']
+    parts += [f'<li>{html.escape(each.row.what)}: {html.escape(each.row.known)}</li>'
+              for each in verdicts if each.row.known]
+    parts.append('</ul><h2>Published</h2>')
+    parts.append(html_table(('what', 'published', 'modelled', 'verdict', 'why'), [
         {'what': each.row.what, 'published': table.shown(each.row.expect),
-         'model': each.shown, 'verdict': each.word,
+         'modelled': each.shown, 'verdict': each.word,
          'why': each.row.known or each.reason} for each in verdicts]))
     for run in RUNS:
-        parts.append(f'<h2>{html.escape(run.title)}</h2>')
+        parts.append(f'<h2>{html.escape(run.title)}</h2><p>{html.escape(run.see)}</p>')
         if drawn.get(run.name):
-            text = drawn[run.name].read_text(encoding='utf-8')
+            text = drawn[run.name].with_suffix('.svg').read_text(encoding='utf-8')
             parts.append(text[text.index('<svg'):])
         parts.append('<details><summary>numbers</summary>' + html_table(
             ('label', 'attempted_mtxns', 'p50_us', 'p99_us', 'remote_ops_per_attempt'),
@@ -306,7 +406,7 @@ def judge(options, expected, pool, traces):
     """The verdicts over the seeds."""
     seeds = range(options.seed, options.seed + check.SEEDS)
     works = [(run, seed, check.labels_of(expected, run.name)) for seed in seeds for run in RUNS
-             if run.judged]
+             if check.labels_of(expected, run.name)]
     rows = list(pool.map(lambda work: measure(options, work[0], traces, work[1], work[2]), works))
     return check.judge_all(expected, [
         {run.name: as_numbers(found) for (run, its, _), found in zip(works, rows) if its == seed}
@@ -317,7 +417,7 @@ def work(options):
     expected = check.read_expected(options.expected_dir, TOLERANCE, METRICS)  # told before the work
     for folder in ('traces', 'csv'):
         (options.out / folder).mkdir(parents=True, exist_ok=True)
-    runs = [run for run in RUNS if run.judged or not options.check]
+    runs = [run for run in RUNS if check.labels_of(expected, run.name) or not options.check]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         names = sorted({name for run in runs for name in run.traces})
         traces = dict(zip(names, pool.map(lambda name: trace(options, name), names)))
@@ -329,9 +429,7 @@ def work(options):
     for line in check.text_table(verdicts, f'modelled, seeds {options.seed} to {last}'):
         print(line)
     if not options.check:
-        drawn = {} if options.no_figures else {run.name: draw(options, run, measured[run.name])
-                                               for run in RUNS}
-        write_report(options, measured, verdicts, drawn)
+        write_report(options, measured, verdicts, draw_all(options, measured, expected))
     for fault in check.faults(verdicts):
         print(f'wrong: {fault}')
     print(check.summary(verdicts))

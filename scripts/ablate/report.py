@@ -72,11 +72,11 @@ ORIGIN = {
     'live': 'The numbers are <b>live</b>: they were measured on the platform named above.',
 }
 # The model's report begins with this; what it misses follows, from the list of published values.
-GOOD_FOR = ('It is good for one operation at a time, and for loads of one socket that one of its parts '
-            'limits: the media, a port, the cores. It shows which part that is, which hint relieves it, '
-            'and what the media write for each byte. It is not good for memory of another socket under '
-            'mixed loads, for more than eight cores that write to all modules, and for the rates that '
-            'another machine would have. Published values that it misses:')
+GOOD_FOR = ('It is good for loads of one socket that one of its parts limits, be it the media, a port or '
+            'the cores, and for one operation of a client at a time: it shows which part that is, which '
+            'hint relieves it, and what the media write for each byte. It is not good for how long one '
+            'write of a core takes, for reads and writes that mix, above all from another socket, and '
+            'for more than eight cores that write to all modules. Published values that it misses:')
 PUBLISHED_FOR = 'hints'  # the preset that describes the server of the published values
 COUNTERS = (('mops', 'M/s'), ('gbs', 'GB/s'), ('p50_ns', 'p50 ns'), ('p99_ns', 'p99 ns'),
             ('media_read_bytes', 'media read B'), ('media_write_bytes', 'media written B'),
@@ -250,7 +250,7 @@ def missed(verdicts):
             first = by_id[first.known[3:].split(':')[0]]
         rows.setdefault(first.known, []).append(row.what)
     return '<ul>' + ''.join(
-        f'<li>{esc(sentence("; ".join(whats)))}. <span class="why">{esc(sentence(reason))}.</span></li>'
+        f'<li>{esc(sentence("; ".join(whats)))}. <span class="why">{esc(reason)}.</span></li>'
         for reason, whats in rows.items()) + '</ul>' if rows else ''
 
 
