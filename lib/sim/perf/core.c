@@ -198,12 +198,23 @@ static bool settled(const struct rpmi_server_model *server, const struct rpmi_co
     return core->under_way == 0;
 }
 
+/* The least time from the first line since the last fence until the next operation begins. */
+static uint64_t least_fence_ps(const struct rpmi_server_model *server, const struct rpmi_core *core)
+{
+    const struct rpmi_params *params = server->params;
+    uint64_t lines = (core->unfenced + RPMI_LINE_BYTES - 1) / RPMI_LINE_BYTES;
+
+    if (is_clwb(core))
+        return params->clwb_fence;
+    return params->stream_fence + (lines > 1 ? lines - 1 : 0) * params->stream_fence_line;
+}
+
 /* When the fence returns; @next_ps: the earliest time at which the next wait may end. */
 static uint64_t fence_ps(struct rpmi_server_model *server, struct rpmi_core *core,
                          uint64_t *next_ps)
 {
     uint64_t end_ps = server->now_ps;
-    uint64_t least_ps = is_clwb(core) ? server->params->clwb_fence : server->params->stream_fence;
+    uint64_t least_ps = least_fence_ps(server, core);
 
     if (core->slot == UINT32_MAX && core->unfenced < server->load.fence_bytes) {
         *next_ps = end_ps > core->next_ps ? end_ps : core->next_ps;

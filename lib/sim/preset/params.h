@@ -56,7 +56,8 @@ enum rpmi_param_kind {
     X(COUNT, reads_in_flight, "lines", 1, 64, "loads of one core that overlap")                    \
     X(TIME, stream_line, "", 1, 1u << 30, "least time between non-temporal stores of two lines")   \
     X(TIME, stream_latency, "", 1, 1u << 30, "idle non-temporal store until a fence returns")      \
-    X(TIME, stream_fence, "", 1, 1u << 30, "least time between two fenced streams")                \
+    X(TIME, stream_fence, "", 1, 1u << 30, "least time between two fenced streams of a line")      \
+    X(TIME, stream_fence_line, "", 0, 1u << 30, "the same, for each further line of a stream")     \
     X(TIME, clwb_line, "", 1, 1u << 30, "least time between stores with clwb of two lines")        \
     X(TIME, clwb_latency, "", 1, 1u << 30, "idle store and clwb until a fence returns")            \
     X(TIME, clwb_fence, "", 1, 1u << 30, "least time between two fenced stores with clwb")         \

@@ -99,7 +99,8 @@ TEST_CASE("core: a fence comes after so many bytes", "[unit]")
     load.fence_bytes = 256;
     rpm_cost cost = cost_of(load);
     // Four lines, then the least time between fences; not earlier than the fourth is accepted.
-    CHECK(cost.duration_ps / cost.ops == params_of("hints").stream_fence / 4);
+    rpmi_params params = params_of("hints");
+    CHECK(cost.duration_ps / cost.ops == (params.stream_fence + 3 * params.stream_fence_line) / 4);
 }
 
 TEST_CASE("core: lines outstanding are no more than its fill buffers", "[unit]")

@@ -189,8 +189,8 @@ TEST_CASE("server model: results are the same on any machine", "[unit]")
         { "hints", stream, 236600000, 946577, 1656200, 512000, 512000, 0, 50865 },
         { "hints", store, 36832400, 73545, 331800, 518656, 391168, 0, 67331 },
         { "hints-1dimm", mix, 544596667, 66619995, 114715100, 1751040, 612352, 1196, 133321 },
-        { "adr", clients(RPM_BY_CALL, RPM_LOAD_WRITE, 256), 95289266, 11436256, 11561632, 11520,
-          517376, 0, 138114 },
+        { "adr", clients(RPM_BY_CALL, RPM_LOAD_WRITE, 256), 97920000, 11750400, 11750400, 13056,
+          518400, 0, 138158 },
         { "hints,dimms=3 dimms", clients(RPM_BY_NIC, RPM_LOAD_CAS, 8), 365224800, 43826976,
           43826976, 512000, 512000, 2000, 276213 },
     };
