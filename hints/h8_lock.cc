@@ -29,6 +29,12 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
             point.x = std::to_string(threads);
             point.label = "h8/rate/" + point.x + "/" + memory_name(point.load.memory);
             points.push_back(point);
+            if (!on || threads != 240)
+                continue;
+            point.load.words = 1;
+            point.load.ddio = RPM_YES; /* as shipped */
+            point.label = "h8/word/" + point.x + "/" + memory_name(point.load.memory);
+            points.push_back(point);
         }
     return points;
 }

@@ -71,6 +71,55 @@ constexpr Line kLines[] = {
     { "dram/stream-seq/4", kWrite, 256, 4, kNt, kSeq, false, false, kDram, 0 },
 };
 
+Point stream_point(const rpm_facts &facts, uint32_t hints, bool reduced, uint64_t bytes,
+                   uint32_t threads, const std::string &label)
+{
+    Point point = cores(kWrite, bytes, threads);
+
+    point.hints = hints;
+    plan_load(facts, &point);
+    point.load.copy = kNt;
+    point.load.writers_max = 0;
+    point.load.ops = ops_for(bytes, reduced);
+    point.label = "points/" + label;
+    point.series = op_name(kWrite);
+    point.x = label;
+    return point;
+}
+
+/* The first half of each media line of a region on one module, then the second half, and so on: the
+ * media write a line once if the module's buffer still holds the first half. */
+void measure_buffer(std::vector<Point> *points, const rpm_facts &facts, uint32_t hints,
+                    bool reduced)
+{
+    for (uint32_t kib : { 16u, 20u, 24u, 28u, 32u, 36u, 40u, 64u, 128u }) {
+        Point point = stream_point(facts, hints, reduced, 128, 1, "buffer/" + std::to_string(kib));
+
+        point.load.pattern = kSeq;
+        point.load.align_bytes = 256;
+        point.load.passes = 2;
+        point.load.use_dimms = 1;
+        point.load.region_bytes = 6ull * kib << 10; /* a sixth of it is on the module */
+        points->push_back(point);
+    }
+}
+
+/* Random writes of 1 KiB by threads each of which uses some of the modules, or all. */
+void measure_bound(std::vector<Point> *points, const rpm_facts &facts, uint32_t hints, bool reduced)
+{
+    for (uint32_t threads : { 6u, 12u, 24u })
+        for (uint32_t dimms : { 0u, 3u, 2u, 1u }) {
+            std::string label =
+                std::to_string(threads) + "/" + (dimms == 0 ? "all" : std::to_string(dimms));
+            Point point = stream_point(facts, hints, reduced, 1024, threads, "bound/" + label);
+
+            point.load.pattern = kRnd;
+            point.load.use_dimms = dimms;
+            point.load.own_dimms = dimms != 0 ? 1 : 0;
+            points->push_back(point);
+        }
+}
+
 std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
 {
     std::vector<Point> points;
@@ -95,6 +144,8 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
         point.x = line.label;
         points.push_back(point);
     }
+    measure_buffer(&points, facts, hints, reduced);
+    measure_bound(&points, facts, hints, reduced);
     return points;
 }
 
