@@ -157,7 +157,7 @@ extern const Experiment kPoints = {
     "points.cc",
     "the memory by itself",
     "Does the modelled memory agree with the published one?",
-    "Published latencies, rates and bandwidths, each within its tolerance.",
+    "Published latencies, rates and bandwidths, but for those that hints/outside.csv lists.",
     "The model reproduces the points from which the preset's numbers were taken; the others "
     "follow.",
     {},

@@ -271,8 +271,8 @@ int run(const Options &options)
                   << " M/s\n";
     if (measured)
         return cli::kDone;
-    std::cerr << "rpm-hints: " << options.run << ": nothing of it can be measured at "
-              << options.url << "; the note of each row has the reason\n";
+    std::cerr << "rpm-hints: " << options.run << ": no point of it has numbers at " << options.url
+              << "; the note of each row has the reason\n";
     return kNoNumbers;
 }
 
@@ -388,7 +388,7 @@ void add_sweep(CLI::App *app, hints::Sweep *sweep)
     app->add_option("--writers-max", sweep->writers_max,
                     "cores that stream to a module at a time, at most")
         ->group(group);
-    app->add_option("--ops", sweep->ops, "operations to measure for each point")
+    app->add_option("--ops", sweep->ops, "operations of each point, beside those of the warm-up")
         ->check(CLI::Range(1, 16 << 20))
         ->group(group);
 }
@@ -397,7 +397,7 @@ void add_sweep(CLI::App *app, hints::Sweep *sweep)
 
 int main(int argc, char **argv)
 {
-    CLI::App app("Measure the effect of the hints for RDMA and persistent memory", "rpm-hints");
+    CLI::App app("Show the effect of the hints for RDMA and persistent memory", "rpm-hints");
     Options options;
 
     app.footer(kExamples);
@@ -414,13 +414,13 @@ int main(int argc, char **argv)
         ->type_name("FILE")
         ->expected(0, 1)
         ->default_str("-");
-    app.add_option("--labels", options.labels, "Measure only the points with these labels")
+    app.add_option("--labels", options.labels, "Run only the points with these labels")
         ->delimiter(',');
     app.add_option("--set", options.set, "Replace a number of the preset: \"NAME=VALUE UNIT\"");
     app.add_option("--repeat", options.repeats,
-                   "Measure each point this many times; the row is the median run")
+                   "Run each point this many times; the row is the median run")
         ->check(CLI::Range(1, 1000));
-    app.add_flag("--reduced", options.sweep.reduced, "Measure fewer points, with fewer operations");
+    app.add_flag("--reduced", options.sweep.reduced, "Run fewer points, with fewer operations");
     app.add_flag("--quiet", options.quiet, "Print no text");
     app.add_flag("--stats", options.stats,
                  "Print the model's events and the time taken, at the end");

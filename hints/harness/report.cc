@@ -220,7 +220,7 @@ std::string row_text(const Row &row)
     char text[256];
 
     if (!row.measured)
-        return row.point.label + ": not measured: " + row.note;
+        return row.point.label + ": no numbers: " + row.note;
     std::snprintf(text, sizeof(text), "%-34s %9.3f M/s %8.3f GB/s  p50 %10.1f ns  p99 %10.1f ns",
                   row.point.label.c_str(), row.mops(), row.gbs(),
                   static_cast<double>(row.cost.p50_ps) * 1e-3,
