@@ -6,8 +6,8 @@ report.
 Run by scripts/dtx, which builds dtx-bench and dtx-model first:
 
     scripts/dtx            everything, into build/dtx/: traces/, csv/, figures/ (PNG, PDF, SVG), report.html
-    scripts/dtx --quick    the same with fewer transactions, and runs on this machine of a second on
-                           small tables
+    scripts/dtx --quick    the same with fewer transactions in the figures, and runs on this machine of a
+                           second on small tables
     scripts/dtx --check    the published values alone: dtx/expected/*.csv and dtx/outside.csv, each over
                            five seeds
 """
@@ -93,7 +93,7 @@ class Run:
     y: str
     lines: str  # the column whose values are lines, beside the workload
     transactions: int = 0  # so many that another seed hardly changes a row; 0: as dtx-model has it
-    checked: int = 0  # with --check instead, where more take long and every row is far outside
+    checked: int = 0  # with --check and --quick instead: more take long, and every row is far outside
 
 
 AXES = {
@@ -165,7 +165,7 @@ def parse_arguments():
                         help='judge only; exit 0 if what the model misses is what outside.csv lists')
     parser.add_argument('--seed', type=int, default=1, metavar='N', help='seed of the model; published '
                         f'values are judged over the seeds from N to N+{check.SEEDS - 1}')
-    parser.add_argument('--quick', action='store_true', help='fewer transactions')
+    parser.add_argument('--quick', action='store_true', help='fewer transactions in figures')
     parser.add_argument('--no-figures', action='store_true', help='draw nothing')
     parser.add_argument('--preset', default='hints', help='platform of the model (hints)')
     parser.add_argument('--out', type=Path, default=TOP / 'build/dtx', metavar='DIR',
@@ -195,7 +195,6 @@ def trace(options, name):
     """The file of a trace, made anew."""
     words, many = TRACES[name]
     path = options.out / 'traces' / f'{name}.jsonl'
-    many = many // 4 if options.quick else many
     call([options.bin / 'dtx-bench', *words, '-t', '1', '-c', '1', '-n', many, '--no-check',
           '--trace', path])
     return path
@@ -210,7 +209,9 @@ def measure(options, run, traces, seed, labels=()):
     """Rows of one run on the model; of @labels alone, if there are some."""
     path = options.out / 'csv' / (f'{run.name}.{seed}.csv' if labels else f'{run.name}.csv')
     words = list(run.words)
-    transactions = 4000 if options.quick else options.check and run.checked or run.transactions
+    short = options.quick or options.check
+    transactions = (short and run.checked or run.transactions) if labels else \
+        4000 if options.quick else run.transactions
     if transactions:
         words += ['-n', transactions]
     if labels:
