@@ -293,7 +293,9 @@ def write(path, catalog, measured, drawn, verdicts, extra):
         sections.append(all_rows(verdicts))
         nav.append(('rows', 'Every published value'))
     links = ''.join(f'<a href="#{esc(anchor)}">{esc(text)}</a>' for anchor, text in nav)
-    page = PAGE.substitute(style=STYLE, origin=esc(table.conditions(rows).partition(',')[0]), conditions=esc(sentence(table.conditions(rows))),
+    conditions = table.conditions(rows)
+    page = PAGE.substitute(style=STYLE, origin=esc(conditions.partition(',')[0]),
+                           conditions=esc(sentence(conditions)),
                            summary=summary_html(measured, verdicts, extra['problems']),
                            nav=links, body='\n'.join(sections))
     path.write_text(re.sub(r'[ \t]+\n', '\n', page), encoding='utf-8')
