@@ -297,6 +297,18 @@ class FigureTest(unittest.TestCase):
             row('h1/local/64', mops=2.0), row('h1/remote/64', mops=1.0)])
         self.assertEqual([line['label'] for line in there], ['h1/local/64'])
 
+    def test_what_is_published_stands_at_the_point_that_it_is_about(self):
+        frame = {'label': ['a', 'b'], 'x': [64.0, 128.0], 'series': ['local', 'remote']}
+        rows = [check.Expected(name, 'w', 'h1', metric, of, over, 2.0, 1.0, 3.0, '', '', 's')
+                for name, metric, of, over in (('here', 'mops', 'b', ''), ('ratio', 'mops', 'a', 'b'),
+                                               ('other', 'gbs', 'a', ''), ('away', 'mops', 'c', ''))]
+        self.assertEqual(figures.published_points({'y': 'mops'}, frame, rows), [(128.0, 2.0, 'remote')])
+
+    def test_a_log_scale_and_the_hint_are_named(self):
+        self.assertEqual([figstyle.scaled('bytes', log) for log in (True, False)],
+                         ['bytes (log scale)', 'bytes'])
+        self.assertEqual(figures.headed({'hint': 'H3', 'title': 'Writes'}), 'H3: Writes')
+
     def test_sizes_as_people_write_them(self):
         self.assertEqual([figures.bytes_text(n) for n in (64, 1024, 1536, 1 << 20, 1000)],
                          ['64', '1K', '1.5K', '1M', '1000'])
