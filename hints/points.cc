@@ -5,6 +5,8 @@
  */
 #include "harness/experiment.h"
 
+#include <algorithm>
+
 namespace hints
 {
 
@@ -138,7 +140,7 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
         point.load.writers_max = 0;
         point.load.pad_bytes = 0;
         point.load.align_bytes = 0;
-        point.load.ops = ops_for(line.bytes, reduced);
+        point.load.ops = std::max<uint64_t>(ops_for(line.bytes, reduced), 6000);
         point.label = std::string("points/") + line.label;
         point.series = op_name(line.op);
         point.x = line.label;

@@ -189,8 +189,8 @@ class CheckTest(Base):
 
     def test_what_is_listed_as_missed_has_to_be_missed(self):
         self.file('expected/a.csv', EXPECTED + GOOD)
-        remote = 'remote,w,h1,mops,h1/64,,9,,,,,s,no queue there\n'
-        self.file('outside.csv', OUTSIDE + remote + 'local,w,h1,mops,h1/64,,3,,,,,s,no cache there\n')
+        remote = 'remote,w,h1,mops,h1/64,,9,,,,,s,all,no queue there\n'
+        self.file('outside.csv', OUTSIDE + remote + 'local,w,h1,mops,h1/64,,3,,,,,s,all,no cache there\n')
         runs = [{'h1': [row('h1/64', mops=value), row('h1/256', mops=2 * value)]}
                 for value in (3.0, 2.9)]
         verdicts = check.judge_all(self.expected(), runs)
@@ -199,9 +199,17 @@ class CheckTest(Base):
                          ['local is inside, and outside.csv still lists it as missed'])
         runs.append({'h1': [row('h1/64', mops=2.0), row('h1/256', mops=4.0)]})
         self.assertEqual(check.faults(check.judge_all(self.expected(), runs)), [])
-        self.file('outside.csv', OUTSIDE + remote.replace('no queue there', ''))
-        with self.assertRaises(check.BadExpected):
-            self.expected()
+        for wrong in (remote.replace('no queue there', ''), remote.replace('all', 'few')):
+            self.file('outside.csv', OUTSIDE + wrong)
+            with self.assertRaises(check.BadExpected):
+                self.expected()
+
+    def test_what_is_missed_with_some_seeds_may_be_inside_with_others(self):
+        self.file('expected/a.csv', EXPECTED + GOOD)
+        self.file('outside.csv', OUTSIDE + 'local,w,h1,mops,h1/64,,3,,,,,s,some,near the end\n')
+        for value in ('3', '4'):
+            runs = [{'h1': [row('h1/64', mops=float(value)), row('h1/256', mops=2 * float(value))]}]
+            self.assertEqual(check.faults(check.judge_all(self.expected(), runs)), [])
 
     def test_inputs_are_counted_apart_and_have_to_come_back(self):
         self.file('expected/a.csv', EXPECTED + GOOD + INPUT)
@@ -229,7 +237,7 @@ class CheckTest(Base):
         with self.assertRaises(check.BadExpected):
             self.expected()
         self.file('expected/a.csv', EXPECTED + GOOD)
-        self.file('outside.csv', OUTSIDE + INPUT.replace('\n', ',why\n'))
+        self.file('outside.csv', OUTSIDE + INPUT.replace('\n', ',all,why\n'))
         with self.assertRaisesRegex(check.BadExpected, 'cannot be known to miss it'):
             self.expected()
 
@@ -380,7 +388,7 @@ class CommandTest(Base):
         self.file('hints/expected/a.csv', EXPECTED + GOOD + INPUT.replace('media_write', 'wings'))
         self.assertIn('limit: input wings is no number', self.ablation('--check').stderr)
         self.file('hints/expected/a.csv', EXPECTED + GOOD)
-        self.file('hints/outside.csv', OUTSIDE + GOOD.replace('twice', 'again').replace('\n', ',why\n'))
+        self.file('hints/outside.csv', OUTSIDE + GOOD.replace('twice', 'again').replace('\n', ',all,why\n'))
         done = self.ablation('--check')
         self.assertEqual(done.returncode, 1)
         self.assertIn('again is inside, and outside.csv still lists it', done.stdout)
@@ -531,7 +539,7 @@ class DtxTest(Base):
         self.assertEqual(done.returncode, 1)
         self.assertIn('seeds 10 to 14', done.stdout)
         self.assertIn('wrong: most is outside (above), not listed in outside.csv', done.stdout)
-        self.file('outside.csv', OUTSIDE + row_text.replace('most', 'least').replace('\n', ',why\n'))
+        self.file('outside.csv', OUTSIDE + row_text.replace('most', 'least').replace('\n', ',all,why\n'))
         done = self.check('10 10 11.9 8.1 10')
         self.assertEqual(done.returncode, 1)
         self.assertIn('wrong: least is inside, and outside.csv still lists it', done.stdout)

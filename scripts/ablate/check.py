@@ -9,9 +9,9 @@ A value that cannot be evaluated is outside.
 A row with an input says which number of the preset it is made of: that it comes back says that the
 model adds nothing by mistake, and nothing more. Such rows are counted apart.
 
-outside.csv holds, with one column more, the values that the model is known to miss and the reason: they are
-judged and counted like the others. One that comes inside is as wrong there as one that falls outside
-elsewhere: the list has to be what the model misses.
+outside.csv holds, with two columns more, the values that the model is known to miss: with which seeds, all
+or some, and the reason. They are judged and counted like the others. One that is missed with all seeds and
+comes inside is as wrong there as one that falls outside elsewhere: the list has to be what the model misses.
 """
 import csv
 import math
@@ -23,7 +23,8 @@ from . import table
 SEEDS = 5  # runs of the model that a row is judged by
 COLUMNS = ('id', 'what', 'run', 'metric', 'of', 'over', 'expect', 'low', 'high', 'bounds', 'input',
            'source')
-KNOWN_COLUMNS = COLUMNS + ('reason',)
+KNOWN_COLUMNS = COLUMNS + ('seeds', 'reason')
+ALL, SOME = 'all', 'some'
 MAY_BE_EMPTY = ('over', 'low', 'high', 'bounds', 'input')
 BOUNDS = ('low', 'high', 'bounds')
 RUN_OF = {'sweep': 'points'}  # the run that measures the points which no experiment has
@@ -47,6 +48,7 @@ class Expected:
     bounds: str  # why these bounds and not the tolerance of all rows
     input: str  # numbers of the preset that the row is made of
     source: str
+    seeds: str = ALL  # with which of them the model misses it: others than these five may be
     known: str = ''  # why the model misses it
 
 
@@ -76,7 +78,7 @@ class Verdict:
     @property
     def fault(self):
         """What the list of published values says wrongly about this row; empty if nothing."""
-        if self.row.known and self.inside:
+        if self.row.known and self.inside and self.row.seeds == ALL:
             return f'{self.row.id} is inside, and outside.csv still lists it as missed'
         if self.inside or self.row.known:
             return ''
@@ -116,6 +118,8 @@ def parse_row(fields, columns, place, metrics, tolerance):
         raise BadExpected(f'{place}: no metric is called {row["metric"]!r}')
     row['run'] = RUN_OF.get(row['run'], row['run'])
     row['known'] = row.pop('reason', '')
+    if row.get('seeds', ALL) not in (ALL, SOME):
+        raise BadExpected(f'{place}: seeds is {row["seeds"]!r}, and has to be {ALL} or {SOME}')
     if row['known'] and row['input']:
         raise BadExpected(f'{place}: made of {row["input"]}, so the model cannot be known to miss it')
     return Expected(**row)
