@@ -1,12 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * canary.h: rules that a test can remove, one at a time, to show that the crash suite then fails.
+ * canary.h: rules that a test can remove, one at a time, to show that the crash suite then fails;
+ * and for rules of the performance model, that the check of published values then fails.
  * In the shipped library every canary is the constant 0, and the compiler removes its code.
  *
  * Tests: tests/crash/canary_test.cpp
  */
 #ifndef RPMI_CANARY_H
 #define RPMI_CANARY_H
+
+/* Rules of the performance model: X(NAME, what is so without the rule). */
+#define RPMI_MODEL_CANARIES(X)                                                                     \
+    X(NO_COMBINING, "the module's buffer keeps lines of one media line apart")                     \
+    X(NO_FILL, "a part of a media line costs a whole write although the rest was read")            \
+    X(FULL_WAITS, "a full media line is written only when it is evicted")                          \
+    X(FULL_LEAVES, "a full media line leaves the buffer when it is written")                       \
+    X(NEWEST_VICTIM, "the buffer evicts the entry that was taken last, none at random")            \
+    X(ONE_SLICE, "lines that wait for a controller are accepted in order of arrival")              \
+    X(NO_FENCE, "a core never waits for its lines at the end of an operation")                     \
+    X(NO_FENCE_TIME, "a fence returns as soon as the lines are accepted")                          \
+    X(NO_OWNERSHIP, "a cached store does not read its line first")                                 \
+    X(LLC_IN_ORDER, "the cache evicts the oldest line of a set")                                   \
+    X(NO_DDIO, "inbound writes never enter the cache")                                             \
+    X(NO_INTERLEAVING, "all addresses belong to one module")                                       \
+    X(NO_LINK, "the other socket is as near as the local one")                                     \
+    X(NO_DIRECTORY_READ, "a write to the other socket does not read the directory")                \
+    X(NO_DIRECTORY_WRITE, "a write to the other socket does not write the directory")              \
+    X(NO_PARTIAL_READ, "an inbound write of a part of a line does not read the line")              \
+    X(NO_PARTIAL_STREAM, "a streamed part of a line does not read the line")                       \
+    X(READ_PASSES, "a READ does not wait for the WRITEs before it")                                \
+    X(NO_CHAIN, "a READ is posted after the WRITE that it follows is acknowledged")                \
+    X(NO_CHAIN_FETCH, "the client's NIC need not fetch a chain from memory")                       \
+    X(NO_UNITS, "a NIC carries out as many atomics at a time as it has room for")                  \
+    X(NO_WORDS, "atomics on the same word do not wait for each other")                             \
+    X(NO_MESSAGE_RATE, "a NIC receives any number of messages a second")                           \
+    X(NO_READ_LIMIT, "a NIC has any number of reads outstanding")                                  \
+    X(NO_PORT_RATE, "a port carries any number of bytes a second")                                 \
+    X(CALL_FROM_CACHE, "a core finds a call's message in the cache, with DDIO or without")
 
 enum rpmi_canary {
     RPMI_CANARY_NONE = 0,
@@ -35,7 +65,9 @@ enum rpmi_canary {
     RPMI_CANARY_OLD_FLUSH,         /* a write is acknowledged by a flush posted before it */
     RPMI_CANARY_EARLY_LAG,         /* a frame counts records as acknowledged that were only posted
                                       before it */
-    RPMI_CANARY_COUNT
+    RPMI_CANARY_COUNT,             /* of those above, which the crash suite detects */
+#define RPMI_MODEL_CANARY(name, without) RPMI_CANARY_MODEL_##name,
+    RPMI_MODEL_CANARIES(RPMI_MODEL_CANARY)
 };
 
 #ifdef RPMI_TESTING

@@ -7,6 +7,7 @@
 #include "sim/perf/buffer.h"
 
 #include "base/assert.h"
+#include "base/canary.h"
 #include "base/rng.h"
 
 #include <string.h>
@@ -70,7 +71,9 @@ void rpmi_buffer_give(struct rpmi_buffer *buffer, struct rpmi_buffer_entry *entr
 
 struct rpmi_buffer_entry *rpmi_buffer_any(struct rpmi_buffer *buffer, struct rpmi_rng *rng)
 {
-    uint32_t start = (uint32_t)rpmi_rng_below(rng, buffer->useds);
+    uint32_t newest = buffer->useds - 1;
+    uint32_t start =
+        RPMI_CANARY(MODEL_NEWEST_VICTIM) ? newest : (uint32_t)rpmi_rng_below(rng, buffer->useds);
 
     for (uint32_t i = 0; i < buffer->useds; i++) {
         struct rpmi_buffer_entry *entry = &buffer->entry[buffer->used[(start + i) % buffer->useds]];

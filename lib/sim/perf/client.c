@@ -83,7 +83,8 @@ static void send_now(struct rpmi_server_model *server, uint32_t slot)
     if (op->op_class->by == RPM_BY_CALL) {
         post_call(server, slot, at_ps);
     } else if (writes(op) && !op->flushing) {
-        at_ps += rpmi_payload_ps(server->params, chain, op->op_class->written);
+        at_ps += rpmi_payload_ps(server->params, chain && !RPMI_CANARY(MODEL_NO_CHAIN_FETCH),
+                                 op->op_class->written);
         send(server, slot, at_ps, RPMI_MESSAGE_WRITE);
         if (chain)
             send(server, slot, at_ps, RPMI_MESSAGE_READ);
@@ -133,10 +134,10 @@ void rpmi_server_client_arrive(struct rpmi_server_model *server, uint32_t slot,
 {
     const struct rpmi_params *params = server->params;
     uint64_t bytes = message_bytes(server, slot, message);
-    uint64_t at_ps =
-        rpmi_wire_pass(&server->wire_in, server->now_ps, rpmi_rate_ps(bytes, params->network_rate));
+    uint64_t at_ps = rpmi_wire_pass(&server->wire_in, server->now_ps, rpmi_port_ps(params, bytes));
 
-    at_ps = rpmi_wire_pass(&server->nic_in, at_ps, params->nic_message);
+    at_ps = rpmi_wire_pass(&server->nic_in, at_ps,
+                           RPMI_CANARY(MODEL_NO_MESSAGE_RATE) ? 0 : params->nic_message);
     rpmi_server_at(server, at_ps + params->nic_latency, RPMI_PERF_EV_NIC_MESSAGE, message, 0, slot);
 }
 

@@ -62,6 +62,18 @@ static void arm(struct rpmi_server_model *server, struct rpmi_core *core, uint64
                    RPMI_PERF_EV_CORE_ACCESS, (uint32_t)(core - server->core), 0, 0);
 }
 
+/* Read the line that a store changes. */
+static void fill(struct rpmi_server_model *server, struct rpmi_core *core, uint64_t line)
+{
+    uint32_t owner = RPMI_OWNER(RPMI_OWNER_FILL, core - server->core);
+
+    core->fills++;
+    if (RPMI_CANARY(MODEL_NO_OWNERSHIP))
+        rpmi_server_at(server, server->now_ps, RPMI_PERF_EV_LINE_READ, 0, owner, line);
+    else
+        rpmi_server_memory_read(server, is_dram(core), line, owner, 0);
+}
+
 static void issue_write(struct rpmi_server_model *server, struct rpmi_core *core, uint64_t line)
 {
     bool dram = is_dram(core);
@@ -70,8 +82,7 @@ static void issue_write(struct rpmi_server_model *server, struct rpmi_core *core
     if (is_store(core)) {
         if (rpmi_llc_has(&server->llc, line))
             return;
-        core->fills++;
-        rpmi_server_memory_read(server, dram, line, RPMI_OWNER(RPMI_OWNER_FILL, index), 0);
+        fill(server, core, line);
         return;
     }
     if (rpmi_server_memory_needs_grant(server, dram) && !is_clwb(core)) {
@@ -81,9 +92,9 @@ static void issue_write(struct rpmi_server_model *server, struct rpmi_core *core
         return;
     }
     if (is_clwb(core)) {
-        core->fills++;
-        rpmi_server_memory_read(server, dram, line, RPMI_OWNER(RPMI_OWNER_FILL, index), 0);
-    } else if (rpmi_line_is_partial(line, core->begin, core->end)) { /* the module reads it first */
+        fill(server, core, line);
+    } else if (rpmi_line_is_partial(line, core->begin, core->end) &&
+               !RPMI_CANARY(MODEL_NO_PARTIAL_STREAM)) { /* the module reads it first */
         rpmi_server_memory_read(server, dram, line, RPMI_OWNER_NONE, half_ps(server, core));
     }
     core->under_way++;
@@ -188,12 +199,20 @@ static bool next_part(struct rpmi_server_model *server, struct rpmi_core *core)
     return true;
 }
 
+/* Does the core wait for its lines at the end of this operation? */
+static bool fences(const struct rpmi_server_model *server, const struct rpmi_core *core)
+{
+    if (RPMI_CANARY(MODEL_NO_FENCE))
+        return false;
+    return core->slot != UINT32_MAX || core->unfenced >= server->load.fence_bytes;
+}
+
 /* Have all lines arrived that the end of the operation waits for? */
 static bool settled(const struct rpmi_server_model *server, const struct rpmi_core *core)
 {
     if (core->writes && is_store(core))
         return true;
-    if (core->slot == UINT32_MAX && core->unfenced < server->load.fence_bytes)
+    if (!fences(server, core))
         return true;
     return core->under_way == 0;
 }
@@ -216,7 +235,7 @@ static uint64_t fence_ps(struct rpmi_server_model *server, struct rpmi_core *cor
     uint64_t end_ps = server->now_ps;
     uint64_t least_ps = least_fence_ps(server, core);
 
-    if (core->slot == UINT32_MAX && core->unfenced < server->load.fence_bytes) {
+    if (!fences(server, core)) {
         *next_ps = end_ps > core->next_ps ? end_ps : core->next_ps;
         return *next_ps; /* no wait: the operation is over when the core is free for the next */
     }
@@ -225,6 +244,8 @@ static uint64_t fence_ps(struct rpmi_server_model *server, struct rpmi_core *cor
     if (!core->wrote || is_store(core))
         return end_ps;
     end_ps += half_ps(server, core);
+    if (RPMI_CANARY(MODEL_NO_FENCE_TIME))
+        least_ps = 0;
     *next_ps = core->first_ps + least_ps > end_ps ? core->first_ps + least_ps : end_ps;
     return end_ps;
 }
@@ -343,7 +364,8 @@ void rpmi_server_core_evicted(struct rpmi_server_model *server, uint32_t index)
 static void take_up(struct rpmi_server_model *server, struct rpmi_core *core, uint32_t slot)
 {
     const struct rpmi_params *params = server->params;
-    uint64_t load_ps = server->ddio ? params->llc_latency : params->dram_latency;
+    bool cached = server->ddio || RPMI_CANARY(MODEL_CALL_FROM_CACHE);
+    uint64_t load_ps = cached ? params->llc_latency : params->dram_latency;
     const struct rpmi_slot_op *op = &server->slot[slot];
     uint64_t bytes = rpmi_load_call_bytes(op) - (op->write ? RPMI_LINE_BYTES : 0);
     uint64_t at_ps = core->next_ps > server->now_ps ? core->next_ps : server->now_ps;

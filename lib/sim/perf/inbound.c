@@ -42,6 +42,8 @@ static void start(struct rpmi_server_model *server, struct rpmi_inbound *entry, 
         if (!partial && !needs_grant)
             continue;
         server->partial_words += partial;
+        if (!needs_grant && RPMI_CANARY(MODEL_NO_PARTIAL_READ))
+            continue;
         if (server->ddio && (entry->dram || rpmi_llc_has(&server->llc, line)))
             continue;
         entry->reads++;
@@ -65,7 +67,7 @@ static void start_ahead(struct rpmi_server_model *server)
 /* Place a line. False: it waits until a controller accepts it. */
 static bool place(struct rpmi_server_model *server, const struct rpmi_inbound *entry, uint64_t line)
 {
-    if (server->ddio) {
+    if (server->ddio && !RPMI_CANARY(MODEL_NO_DDIO)) {
         if (entry->dram || rpmi_llc_has(&server->llc, line))
             return true;
         line = rpmi_llc_fill(&server->llc, line, &server->rng);
@@ -111,6 +113,10 @@ static void go_on(struct rpmi_server_model *server)
 void rpmi_server_inbound_push(struct rpmi_server_model *server, const struct rpmi_inbound *entry)
 {
     RPM_ASSERT(server->inbound_count < server->inbound_room);
+    if (entry->bytes == 0 && RPMI_CANARY(MODEL_READ_PASSES)) {
+        rpmi_server_dispatch(server, RPMI_PERF_EV_READ_REQUEST, 0, entry->slot);
+        return;
+    }
     server->inbound_count++;
     *entry_at(server, server->inbound_count - 1) = *entry;
     go_on(server);

@@ -9,6 +9,7 @@
 #include "sim/perf/llc.h"
 
 #include "base/assert.h"
+#include "base/canary.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -49,7 +50,8 @@ bool rpmi_llc_has(const struct rpmi_llc *llc, uint64_t line)
 uint64_t rpmi_llc_fill(struct rpmi_llc *llc, uint64_t line, struct rpmi_rng *rng)
 {
     uint32_t *tag = set_of(llc, line);
-    uint64_t way = tag[0] == 0 ? 0 : rpmi_rng_below(rng, llc->victims);
+    uint64_t way =
+        tag[0] == 0 || RPMI_CANARY(MODEL_LLC_IN_ORDER) ? 0 : rpmi_rng_below(rng, llc->victims);
     uint32_t old = tag[way];
 
     memmove(&tag[way], &tag[way + 1], (llc->ways - way - 1) * sizeof(*tag));

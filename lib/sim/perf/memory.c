@@ -13,7 +13,9 @@
 struct rpmi_module *rpmi_server_memory_module(struct rpmi_server_model *server, bool dram,
                                               uint64_t line)
 {
-    uint64_t chunk = line * RPMI_LINE_BYTES / server->params->interleave;
+    uint64_t chunk = RPMI_CANARY(MODEL_NO_INTERLEAVING)
+                         ? 0
+                         : line * RPMI_LINE_BYTES / server->params->interleave;
 
     return &server->module[(dram ? RPMI_SERVER_MODULES : 0) + chunk % server->modules];
 }
@@ -22,24 +24,29 @@ struct rpmi_module *rpmi_server_memory_module(struct rpmi_server_model *server, 
 static uint64_t flags_of(const struct rpmi_server_model *server, uint64_t line)
 {
     RPM_ASSERT(line <= UINT32_MAX);
-    return line | (server->load.remote_socket != 0 ? RPMI_LINE_REMOTE : 0);
+    return line | (server->load.remote_socket != 0 && !RPMI_CANARY(MODEL_NO_DIRECTORY_WRITE)
+                       ? RPMI_LINE_REMOTE
+                       : 0);
 }
 
 uint64_t rpmi_server_memory_hop_ps(const struct rpmi_server_model *server)
 {
-    return server->load.remote_socket != 0 ? server->params->upi_latency / 2 : 0;
+    return server->load.remote_socket != 0 && !RPMI_CANARY(MODEL_NO_LINK)
+               ? server->params->upi_latency / 2
+               : 0;
 }
 
 /* DRAM's directory is left out: it costs no media time that matters. */
 bool rpmi_server_memory_needs_grant(const struct rpmi_server_model *server, bool dram)
 {
-    return server->load.remote_socket != 0 && !dram && server->params->directory != 0;
+    return server->load.remote_socket != 0 && !RPMI_CANARY(MODEL_NO_DIRECTORY_READ) && !dram &&
+           server->params->directory != 0;
 }
 
 /* The time until a line that starts after @in_ps has crossed the link between the sockets. */
 static uint64_t through_ps(struct rpmi_server_model *server, struct rpmi_wire *link, uint64_t in_ps)
 {
-    if (server->load.remote_socket == 0)
+    if (server->load.remote_socket == 0 || RPMI_CANARY(MODEL_NO_LINK))
         return server->now_ps + in_ps;
     return rpmi_wire_pass(link, server->now_ps + in_ps,
                           rpmi_rate_ps(RPMI_LINE_BYTES, server->params->upi_rate));

@@ -52,7 +52,7 @@ static uint8_t all_of(const struct rpmi_module *module)
 
 static struct rpmi_buffer_entry *oldest_full(struct rpmi_module *module)
 {
-    while (module->fulls > 0) {
+    while (module->fulls > 0 && !RPMI_CANARY(MODEL_FULL_WAITS)) {
         uint16_t at = module->full[module->full_head];
         struct rpmi_buffer_entry *entry = &module->dirty.entry[at];
 
@@ -96,7 +96,7 @@ static uint64_t write_back(struct rpmi_module *module, struct rpmi_buffer_entry 
     module->current_entry = (uint16_t)(entry - module->dirty.entry);
     module->count.media_writes += 1 + writes;
     RPM_ASSERT(spared_ps <= module->write_ps); /* of a preset */
-    if (entry->whole)
+    if (entry->whole && !RPMI_CANARY(MODEL_NO_FILL))
         return busy_ps - spared_ps;
     if (missing > 0)
         module->count.media_reads++;
@@ -163,6 +163,14 @@ static void make_room(struct rpmi_server_model *server, struct rpmi_module *modu
     work_add(module, &work);
 }
 
+/* The entry that a line joins; NULL if it needs one of its own. */
+static struct rpmi_buffer_entry *entry_of(struct rpmi_module *module, uint64_t arg)
+{
+    if (RPMI_CANARY(MODEL_NO_COMBINING))
+        return NULL;
+    return rpmi_buffer_find(&module->dirty, RPMI_LINE_NUMBER(arg) / module->share);
+}
+
 /* Move the oldest line of the queue to the buffer, if there is room for it. */
 static void drain(struct rpmi_server_model *server, struct rpmi_module *module)
 {
@@ -171,7 +179,7 @@ static void drain(struct rpmi_server_model *server, struct rpmi_module *module)
 
     if (module->draining || module->queued == 0)
         return;
-    entry = rpmi_buffer_find(&module->dirty, RPMI_LINE_NUMBER(line->arg) / module->share);
+    entry = entry_of(module, line->arg);
     if (entry == NULL)
         make_room(server, module);
     if (entry == NULL ? module->dirty.spares > 0 : !entry->busy) {
@@ -194,7 +202,9 @@ static void accept(struct rpmi_server_model *server, struct rpmi_module *module,
 /* Which slice of the cache a line belongs to: neighbours belong to different ones. */
 static struct rpmi_slice *slice_of(struct rpmi_module *module, uint64_t arg)
 {
-    return &module->slice[(RPMI_LINE_NUMBER(arg) * 2654435761u >> 8) % module->slices];
+    uint32_t slices = RPMI_CANARY(MODEL_ONE_SLICE) ? 1 : module->slices;
+
+    return &module->slice[(RPMI_LINE_NUMBER(arg) * 2654435761u >> 8) % slices];
 }
 
 static void wait_outside(struct rpmi_module *module, const struct rpmi_line *line)
@@ -284,8 +294,7 @@ static void join(struct rpmi_server_model *server, struct rpmi_module *module,
 void rpmi_module_drained(struct rpmi_server_model *server, struct rpmi_module *module)
 {
     uint64_t arg = module->queue[module->queue_head].arg;
-    struct rpmi_buffer_entry *entry =
-        rpmi_buffer_find(&module->dirty, RPMI_LINE_NUMBER(arg) / module->share);
+    struct rpmi_buffer_entry *entry = entry_of(module, arg);
     struct rpmi_line line;
 
     RPM_ASSERT(module->draining && module->queued > 0);
@@ -399,9 +408,10 @@ static void written(struct rpmi_module *module, struct rpmi_buffer_entry *entry)
     entry->held = 0;
     entry->whole = true;
     entry->remote = false;
-    if (module->current.kind != RPMI_WORK_EVICT)
+    if (module->current.kind == RPMI_WORK_EVICT)
+        module->evicting = false;
+    else if (!RPMI_CANARY(MODEL_FULL_LEAVES))
         return;
-    module->evicting = false;
     rpmi_buffer_give(&module->dirty, entry);
 }
 

@@ -71,10 +71,18 @@ static void request(struct rpmi_server_model *server, uint32_t slot)
 
 static bool word_is_busy(const struct rpmi_server_model *server, uint32_t word)
 {
-    for (uint32_t i = 0; word != 0 && i < server->atomics.under_way; i++)
+    for (uint32_t i = 0; word != 0 && !RPMI_CANARY(MODEL_NO_WORDS) && i < server->atomics.under_way;
+         i++)
         if (server->atomic_word[i] == word)
             return true;
     return false;
+}
+
+static bool has_unit(const struct rpmi_server_model *server)
+{
+    uint64_t units = RPMI_CANARY(MODEL_NO_UNITS) ? RPMI_SERVER_UNITS : server->params->nic_atomics;
+
+    return server->atomics.under_way < units;
 }
 
 static bool start_atomic(struct rpmi_server_model *server, uint32_t slot)
@@ -82,7 +90,7 @@ static bool start_atomic(struct rpmi_server_model *server, uint32_t slot)
     struct rpmi_fetches *atomics = &server->atomics;
     uint32_t word = rpmi_load_word(server, &server->slot[slot]);
 
-    if (atomics->under_way >= server->params->nic_atomics || word_is_busy(server, word))
+    if (!has_unit(server) || word_is_busy(server, word))
         return false;
     server->atomic_word[atomics->under_way++] = word;
     request(server, slot);
@@ -100,8 +108,7 @@ static void end_atomic(struct rpmi_server_model *server, uint32_t slot)
         i++;
     RPM_ASSERT(i < atomics->under_way);
     server->atomic_word[i] = server->atomic_word[--atomics->under_way];
-    for (uint32_t n = atomics->waiting.count;
-         n > 0 && (passed_over || atomics->under_way < server->params->nic_atomics); n--) {
+    for (uint32_t n = atomics->waiting.count; n > 0 && (passed_over || has_unit(server)); n--) {
         uint32_t next = rpmi_fifo_pop(&atomics->waiting);
 
         if (start_atomic(server, next))
@@ -118,7 +125,7 @@ static void fetch_or_wait(struct rpmi_server_model *server, uint32_t slot)
     if (is_atomic(&server->slot[slot])) {
         if (!start_atomic(server, slot))
             rpmi_fifo_push(&server->atomics.waiting, slot);
-    } else if (reads->under_way < server->params->nic_reads) {
+    } else if (reads->under_way < server->params->nic_reads || RPMI_CANARY(MODEL_NO_READ_LIMIT)) {
         reads->under_way++;
         request(server, slot);
     } else {
@@ -143,7 +150,7 @@ void rpmi_server_nic_answer(struct rpmi_server_model *server, uint32_t slot, uin
                             uint64_t bytes)
 {
     const struct rpmi_params *params = server->params;
-    uint64_t busy_ps = rpmi_rate_ps(bytes, params->network_rate);
+    uint64_t busy_ps = rpmi_port_ps(params, bytes);
     uint64_t at_ps = rpmi_wire_pass(&server->wire_out, server->now_ps, busy_ps) + in_ps;
 
     rpmi_server_at(server,

@@ -16,6 +16,7 @@
 #define RPMI_SIM_PERF_SERVER_MODEL_H
 
 #include "base/assert.h"
+#include "base/canary.h"
 #include "base/limits.h"
 #include "base/rng.h"
 #include "sim/perf/earliest.h"
@@ -314,6 +315,12 @@ static inline bool rpmi_line_is_partial(uint64_t line, uint64_t begin, uint64_t 
 static inline uint64_t rpmi_rate_ps(uint64_t bytes, uint64_t rate)
 {
     return bytes * 1000000u / rate;
+}
+
+/* The time that a port takes for the bytes. */
+static inline uint64_t rpmi_port_ps(const struct rpmi_params *params, uint64_t bytes)
+{
+    return RPMI_CANARY(MODEL_NO_PORT_RATE) ? 0 : rpmi_rate_ps(bytes, params->network_rate);
 }
 
 /* The time a NIC takes to read the payload that it sends from memory; 0 if the payload came with

@@ -111,10 +111,12 @@ static int open_parts(struct rpmi_server_model *server, uint64_t clients)
 
 static void op_class_of(const struct rpm_load *load, struct rpmi_op_class *op_class)
 {
+    bool waits = load->persist == RPM_PERSIST_CHAIN && RPMI_CANARY(MODEL_NO_CHAIN);
+
     *op_class = (struct rpmi_op_class){ .by = load->by,
                                         .op = load->op,
                                         .copy = load->copy,
-                                        .persist = load->persist,
+                                        .persist = waits ? RPM_PERSIST_WAIT : load->persist,
                                         .memory = load->memory,
                                         .flush_memory = load->flush_memory,
                                         .pattern = load->pattern,
