@@ -4,7 +4,7 @@
  * and for rules of the performance model, that the check of published values then fails.
  * In the shipped library every canary is the constant 0, and the compiler removes its code.
  *
- * Tests: tests/crash/canary_test.cpp
+ * Tests: tests/crash/canary_test.cpp, tests/tools/hints_canary_test
  */
 #ifndef RPMI_CANARY_H
 #define RPMI_CANARY_H
