@@ -64,11 +64,13 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
             add(&points, facts, point, hints, std::string("clients/") + op_name(op),
                 std::to_string(bytes));
         }
-    Point dram = clients(RPM_LOAD_READ, 64);
+    for (uint64_t bytes : { 8u, 64u }) {
+        Point dram = clients(RPM_LOAD_READ, bytes);
 
-    dram.load.memory = RPM_LOAD_DRAM;
-    dram.load.ops = ops_for(64, reduced);
-    add(&points, facts, dram, hints, "clients-dram/read", "64");
+        dram.load.memory = RPM_LOAD_DRAM;
+        dram.load.ops = ops_for(bytes, reduced);
+        add(&points, facts, dram, hints, "clients-dram/read", std::to_string(bytes));
+    }
     return points;
 }
 
