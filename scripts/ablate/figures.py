@@ -326,6 +326,11 @@ def draw_heat(effects, folder, caption):
         panel.tick_params(axis='y', rotation=0, labelsize=8, left=False)
     panels[0].text(1, 1.02, caption, transform=panels[0].transAxes, fontsize=7.5, color=FAINT,
                    ha='right', va='bottom')
+    top = 0.9 + 0.35 / figure.get_figheight()
+    figure.text(0.01, top + 0.2 / figure.get_figheight(), 'What the results rest on', fontsize=11,
+                fontweight='bold')
+    figure.text(0.01, top, 'A result rests on a number that moves it by more than another seed does, the '
+                'last row.', fontsize=8, color=FAINT)
     png = figstyle.save(figure, folder, 'sensitivity')
     plt.close(figure)
     return png
