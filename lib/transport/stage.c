@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stage.c: allocate and free pieces of staging memory.
+ * stage.c: map staging memory, and allocate and free pieces of it.
  *
  * Tests: tests/unit/transport/stage_test.cpp
  */
@@ -10,7 +10,33 @@
 #include "base/bytes.h"
 #include "base/err.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+
+int rpmi_stage_map(struct rpmi_stage *stage, uint64_t bytes)
+{
+    void *ptr;
+
+    RPM_ASSERT(stage->base == NULL); /* staging memory never moves */
+    RPM_ASSERT(bytes > 0 && rpmi_is_aligned(bytes, RPMI_PAGE_BYTES));
+    ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+               0);
+    if (ptr == MAP_FAILED)
+        return rpmi_fail(RPM_E_NOMEM, "no memory for %" PRIu64 " bytes of staging_bytes: %s", bytes,
+                         strerror(errno));
+    stage->base = ptr;
+    stage->bytes = bytes;
+    return 0;
+}
+
+void rpmi_stage_unmap(struct rpmi_stage *stage)
+{
+    if (stage->base != NULL)
+        (void)munmap(stage->base, stage->bytes);
+    stage->base = NULL;
+}
 
 void *rpmi_stage_take(struct rpmi_stage *stage, uint64_t bytes)
 {

@@ -58,22 +58,6 @@ static int open_for_locks(int fd)
     return open(self, O_RDWR | O_CLOEXEC);
 }
 
-static int stage_alloc(struct rpmi_shm *shm)
-{
-    void *ptr;
-
-    if (shm->stage.base != NULL)
-        return 0; /* a reconnect: staging memory stays where it is, with its contents */
-    ptr = mmap(NULL, shm->hello.staging_bytes, PROT_READ | PROT_WRITE,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (ptr == MAP_FAILED)
-        return rpmi_fail(RPM_E_NOMEM, "no memory for %llu bytes of staging_bytes: %s",
-                         (unsigned long long)shm->hello.staging_bytes, strerror(errno));
-    shm->stage.base = ptr;
-    shm->stage.bytes = shm->hello.staging_bytes;
-    return 0;
-}
-
 int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
 {
     const struct rpmi_accept *accepted = &grant->accepted;
@@ -99,7 +83,8 @@ int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
     err = map_file(grant->fds[RPMI_FD_DRAM], accepted->dram_bytes, RPM_MEDIUM_DRAM, &direct->dram);
     if (err != 0)
         goto unmap_pool;
-    err = stage_alloc(shm);
+    if (fresh) /* in a reconnect, staging memory stays where it is, with its contents */
+        err = rpmi_stage_map(&shm->stage, shm->hello.staging_bytes);
     if (err != 0)
         goto unmap_dram;
     direct->pool_bytes = accepted->pool_bytes;

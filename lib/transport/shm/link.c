@@ -253,7 +253,7 @@ static void shm_close(struct rpmi_link *link)
     if (shm->liveness != NULL)
         detach(shm);
     if (shm->mode == RPMI_MODE_DIRECT) {
-        (void)munmap(shm->stage.base, shm->stage.bytes);
+        rpmi_stage_unmap(&shm->stage);
     } else {
         (void)munmap(shm->ring.ring.head, shm->ring.ring.bytes);
         rpmi_free(shm->ring.sent);

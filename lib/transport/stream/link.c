@@ -50,13 +50,10 @@ static int take_memory(struct rpmi_stream *stream, uint32_t slots)
     stream->slot = rpmi_alloc(slots * sizeof(stream->slot[0]), RPMI_LINE_BYTES);
     stream->piece = rpmi_alloc(stream->piece_room, sizeof(uint64_t));
     stream->in = rpmi_alloc(RPMI_STREAM_IN_BYTES, sizeof(uint64_t));
-    stream->stage.bytes = stream->auth.staging_bytes;
-    stream->stage.base = rpmi_alloc(stream->stage.bytes, RPMI_PAGE_BYTES);
-    if (stream->slot == NULL || stream->piece == NULL || stream->in == NULL ||
-        stream->stage.base == NULL)
-        return RPM_E_NOMEM;
     stream->link.depth = slots;
-    return 0;
+    if (stream->slot == NULL || stream->piece == NULL || stream->in == NULL)
+        return RPM_E_NOMEM;
+    return rpmi_stage_map(&stream->stage, stream->auth.staging_bytes);
 }
 
 static void stream_free(struct rpmi_stream *stream)
@@ -64,7 +61,7 @@ static void stream_free(struct rpmi_stream *stream)
     rpmi_pipe_close(&stream->pipe);
     rpmi_tls_ctx_free(&stream->tls_ctx);
     memset(stream->secret, 0, sizeof(stream->secret));
-    rpmi_free(stream->stage.base);
+    rpmi_stage_unmap(&stream->stage);
     rpmi_free(stream->in);
     rpmi_free(stream->piece);
     rpmi_free(stream->slot);

@@ -30,20 +30,25 @@ static unsigned char *map(uint64_t bytes)
 
 int rpmi_verbs_memory_open(struct rpmi_verbs *verbs, uint32_t depth, uint64_t staging_bytes)
 {
-    RPM_ASSERT(verbs->own == NULL && verbs->stage.base == NULL); /* staging memory never moves */
+    int err;
+
+    RPM_ASSERT(verbs->own == NULL); /* a reconnect registers the same memory */
     verbs->send_wrs = depth * WRS_EACH + RPMI_CHAIN_MAX;
     verbs->receives_n = RPMI_MESSAGES_MAX + RECEIVES_SPARE;
     verbs->own_bytes = rpmi_align_up(RPMI_ZEROS_BYTES + RPMI_CALL_SLOT_BYTES +
                                          (uint64_t)verbs->send_wrs * RPMI_SLOT_BYTES +
                                          (uint64_t)verbs->receives_n * RPMI_MSG_TO_CLIENT,
                                      RPMI_PAGE_BYTES);
-    verbs->stage.bytes = rpmi_align_up(staging_bytes, RPMI_PAGE_BYTES);
-    verbs->own = map(verbs->own_bytes);
-    verbs->stage.base = map(verbs->stage.bytes);
     verbs->sent = rpmi_alloc(depth * sizeof(verbs->sent[0]), RPMI_LINE_BYTES);
-    if (verbs->own == NULL || verbs->stage.base == NULL || verbs->sent == NULL)
-        return rpmi_fail(RPM_E_NOMEM, "no memory for %llu bytes of staging_bytes",
-                         (unsigned long long)staging_bytes);
+    if (verbs->sent == NULL)
+        return RPM_E_NOMEM;
+    verbs->own = map(verbs->own_bytes);
+    if (verbs->own == NULL)
+        return rpmi_fail(RPM_E_NOMEM, "no memory for %llu bytes of requests and messages",
+                         (unsigned long long)verbs->own_bytes);
+    err = rpmi_stage_map(&verbs->stage, rpmi_align_up(staging_bytes, RPMI_PAGE_BYTES));
+    if (err != 0)
+        return err;
     verbs->call_slot = verbs->own + RPMI_ZEROS_BYTES;
     verbs->slots = verbs->call_slot + RPMI_CALL_SLOT_BYTES;
     verbs->receives = verbs->slots + (uint64_t)verbs->send_wrs * RPMI_SLOT_BYTES;
@@ -57,8 +62,7 @@ void rpmi_verbs_memory_close(struct rpmi_verbs *verbs)
 {
     if (verbs->own != NULL)
         (void)munmap(verbs->own, verbs->own_bytes);
-    if (verbs->stage.base != NULL)
-        (void)munmap(verbs->stage.base, verbs->stage.bytes);
+    rpmi_stage_unmap(&verbs->stage);
     rpmi_free(verbs->sent);
 }
 

@@ -3,6 +3,8 @@
 
 #include <librpm/error.h>
 #include <map>
+#include <sys/mman.h>
+#include <vector>
 
 extern "C" {
 #include "base/rng.h"
@@ -73,4 +75,34 @@ TEST_CASE("stage: a request for more bytes or pieces than there are is refused",
     while (rpmi_stage_take(&stage, 64) != nullptr)
         n++;
     CHECK(n == RPMI_STAGE_PIECES);
+}
+
+TEST_CASE("stage: mapped memory is zero, and takes up a page only after a write to it", "[unit]")
+{
+    constexpr uint64_t kBytes = 16 << 20;
+    rpmi_stage stage = {};
+    std::vector<unsigned char> in_memory(kBytes / RPMI_PAGE_BYTES);
+    auto pages = [&] {
+        size_t n = 0;
+
+        REQUIRE(mincore(stage.base, kBytes, in_memory.data()) == 0);
+        for (unsigned char page : in_memory)
+            n += page & 1;
+        return n;
+    };
+
+    REQUIRE(rpmi_stage_map(&stage, kBytes) == 0);
+    CHECK(pages() == 0);
+
+    auto *bytes = static_cast<unsigned char *>(rpmi_stage_take(&stage, kBytes));
+
+    REQUIRE(bytes == stage.base);
+    CHECK((bytes[0] == 0 && bytes[kBytes - 1] == 0));
+    bytes[0] = 1;
+    CHECK((pages() > 0 && pages() < in_memory.size()));
+    rpmi_stage_give(&stage, bytes);
+    rpmi_stage_unmap(&stage);
+    CHECK(stage.base == nullptr);
+    CHECK(rpmi_stage_map(&stage, uint64_t{ 1 } << 60) == RPM_E_NOMEM);
+    rpmi_stage_unmap(&stage);
 }
