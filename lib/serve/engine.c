@@ -31,7 +31,8 @@
 #define EVENTS_MAX 16
 #define LOCK_NAP_NS 20000u
 #define SPINS_AT_ONCE 64u /* checks for requests between two reads of the clock */
-#define SPINS_EAGER 4096u /* checks before the first pause: a few microseconds */
+#define SPINS_EAGER 4096u /* checks before the first pause: with one ring, a few microseconds */
+#define SPINS_EAGER_AT_ONCE 512u /* between two reads of the clock */
 
 static bool stopping(const struct rpm_server *server)
 {
@@ -80,11 +81,15 @@ static bool poll_ready(const struct rpm_server *server, uint32_t looks)
  * no other thread waits for the CPU, sched_yield() returns at once. */
 static bool spin(const struct rpm_server *server)
 {
-    uint64_t until;
+    uint64_t until = rpmi_clock_ns() + RPMI_SPIN_NS;
 
-    if (!server->polls_sockets && poll_ready(server, SPINS_EAGER))
-        return true;
-    until = rpmi_clock_ns() + RPMI_SPIN_NS;
+    /* A check looks at each ring: where there are many, time limits the eager checks. */
+    for (uint32_t n = 0; n < SPINS_EAGER && !server->polls_sockets; n += SPINS_EAGER_AT_ONCE) {
+        if (poll_ready(server, SPINS_EAGER_AT_ONCE))
+            return true;
+        if (rpmi_clock_ns() >= until)
+            return false;
+    }
     while (rpmi_clock_ns() < until && !stopping(server)) {
         for (uint32_t i = 0; i < SPINS_AT_ONCE; i++) {
             if (rpmi_listeners_ready(server))

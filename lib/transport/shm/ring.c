@@ -35,6 +35,7 @@
 
 #define SPINS_AT_ONCE 64u /* checks between two reads of the clock */
 #define SPINS_EAGER 4096u /* checks before the first pause: a few microseconds */
+#define SPINS_EAGER_AT_ONCE 512u
 #define SLICE_NS 5000000u /* longest sleep between two checks of the liveness page */
 
 static int map_ring(const struct rpmi_grant *grant, struct rpmi_ring *ring)
@@ -334,9 +335,12 @@ static bool may_spin(const struct rpmi_shm *shm)
 
 static bool spin(struct rpmi_shm *shm, uint64_t until_ns)
 {
-    for (uint32_t i = 0; i < SPINS_EAGER; i++)
+    for (uint32_t i = 1; i <= SPINS_EAGER; i++) {
         if (ready(shm))
             return true;
+        if (i % SPINS_EAGER_AT_ONCE == 0 && rpmi_clock_ns() >= until_ns)
+            return false;
+    }
     while (rpmi_clock_ns() < until_ns)
         for (uint32_t i = 0; i < SPINS_AT_ONCE; i++) {
             if (ready(shm))
