@@ -147,6 +147,7 @@ TEST_CASE("dtx: a server dies and is replaced and restored, then another one", "
     RestartableDatabase db(replicas, 0, 6000); // fenced sessions lose slots
     Recorder recorder;
     std::atomic<int> phase = 0;
+    std::atomic<uint32_t> begun = 0;
     std::atomic<uint64_t> rejoined = 0;
     std::vector<std::thread> threads;
 
@@ -157,10 +158,13 @@ TEST_CASE("dtx: a server dies and is replaced and restored, then another one", "
 
             for (uint64_t seed = 1; phase < 5; seed++) {
                 run_random(session, db.tables, seed * 8 + c, 3, 5);
+                begun += seed == 1 ? 1 : 0;
                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
             }
             rejoined += session.counters().rejoined;
         });
+    while (begun < 2) // else a thread that starts late would join in the new view
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     for (uint32_t gone : { first, second }) {
         std::this_thread::sleep_for(std::chrono::milliseconds(30));
         db.servers[gone]->stop();
