@@ -8,6 +8,7 @@
 #include <dtx/cluster.h>
 #include <dtx/session.h>
 
+#include <algorithm>
 #include <librpm/sim.h>
 #include <memory>
 #include <utility>
@@ -76,7 +77,7 @@ class Database
             open_world(servers, options);
         else
             open_servers(servers, options, mode);
-        options.log_bytes = 256 << 10;
+        options.log_bytes = std::min<uint64_t>(options.log_bytes, 256 << 10);
         options.guesses = 1000;
         cluster = std::make_unique<dtx::Cluster>(tables.schema, options);
         cluster->create();
