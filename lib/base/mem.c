@@ -3,7 +3,7 @@
  * mem.c: the library's allocator, which counts and can be made to fail, and the arena on top of it.
  *
  * Invariants
- *   every byte handed out is zero
+ *   every byte handed out is zero, except by rpmi_alloc_unset()
  *   nothing is handed out to a frozen thread
  *   an arena hands out at most the bytes it was opened with, in whole cache lines
  *
@@ -27,7 +27,7 @@ static atomic_uint_least64_t count;
 static _Thread_local uint32_t frozen;
 static _Thread_local uint64_t fail_in; /* allocations until the one that fails, 0: none */
 
-void *rpmi_alloc(size_t bytes, size_t align)
+static void *allocate(size_t bytes, size_t align, bool zero)
 {
     void *ptr = NULL;
 
@@ -39,14 +39,14 @@ void *rpmi_alloc(size_t bytes, size_t align)
     }
     if (bytes == 0)
         bytes = 1;
-    if (align <= _Alignof(max_align_t)) {
+    if (zero && align <= _Alignof(max_align_t)) {
         /* calloc() knows that large blocks come zeroed from the system; memset() would write them
          * again. */
         ptr = calloc(1, bytes);
-    } else if (posix_memalign(&ptr, align, bytes) == 0) {
-        memset(ptr, 0, bytes);
-    } else {
+    } else if (posix_memalign(&ptr, align, bytes) != 0) {
         ptr = NULL;
+    } else if (zero) {
+        memset(ptr, 0, bytes);
     }
     if (ptr == NULL) {
         rpmi_fail(RPM_E_NOMEM, "out of memory: %zu bytes", bytes);
@@ -54,6 +54,16 @@ void *rpmi_alloc(size_t bytes, size_t align)
     }
     atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
     return ptr;
+}
+
+void *rpmi_alloc(size_t bytes, size_t align)
+{
+    return allocate(bytes, align, true);
+}
+
+void *rpmi_alloc_unset(size_t bytes, size_t align)
+{
+    return allocate(bytes, align, false);
 }
 
 void rpmi_free(void *ptr)
@@ -91,8 +101,8 @@ int rpmi_arena_open(struct rpmi_arena *arena, void *mem, size_t bytes)
         return rpmi_fail(RPM_E_INVAL,
                          "memory for a handle at %p; its address must be a multiple of %u", mem,
                          RPMI_LINE_BYTES);
-    if (base == NULL)
-        base = rpmi_alloc(bytes, RPMI_LINE_BYTES);
+    if (base == NULL) /* rpmi_arena_take() sets each piece to zero */
+        base = rpmi_alloc_unset(bytes, RPMI_LINE_BYTES);
     if (base == NULL)
         return RPM_E_NOMEM;
     arena->base = base;

@@ -14,10 +14,13 @@
  * set when there is none. */
 void *rpmi_alloc(size_t bytes, size_t align);
 
+/* As rpmi_alloc(), but the bytes are not set: for large blocks of which most callers use a part. */
+void *rpmi_alloc_unset(size_t bytes, size_t align);
+
 /* Safe on NULL. */
 void rpmi_free(void *ptr);
 
-/* From now on rpmi_alloc() in this thread is an assertion. Nests. */
+/* From now on an allocation in this thread is an assertion. Nests. */
 void rpmi_mem_freeze(void);
 void rpmi_mem_thaw(void);
 

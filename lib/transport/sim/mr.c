@@ -22,11 +22,11 @@ void *rpmi_sim_stage(struct rpmi_link *link, uint64_t bytes)
     if (bytes > ours->staging_bytes - ours->staged_bytes)
         return NULL;
     bytes = rpmi_align_up(bytes, RPMI_LINE_BYTES); /* both sides of the test are whole lines */
-    block = rpmi_alloc(sizeof(*block) + bytes, RPMI_LINE_BYTES);
+    /* Not zeroed: over other transports, too, it may have bytes of a log that was closed. */
+    block = rpmi_alloc_unset(sizeof(*block) + bytes, RPMI_LINE_BYTES);
     if (block == NULL)
         return NULL;
-    block->bytes = bytes;
-    block->next = ours->staged;
+    *block = (struct rpmi_staged){ .bytes = bytes, .next = ours->staged };
     ours->staged = block;
     ours->staged_bytes += bytes;
     return block + 1;

@@ -41,6 +41,24 @@ TEST_CASE("mem: memory is zeroed, aligned and counted", "[unit]")
     rpmi_free(nullptr);
 }
 
+TEST_CASE("mem: memory that is not set is aligned, counted, and fails when it is told to", "[unit]")
+{
+    size_t bytes = GENERATE(0, 64, 1 << 20);
+    size_t align = GENERATE(8, 64, 4096);
+    uint64_t before = rpmi_mem_count();
+    void *ptr = rpmi_alloc_unset(bytes, align);
+
+    CAPTURE(bytes, align);
+    REQUIRE(ptr != nullptr);
+    REQUIRE(reinterpret_cast<uintptr_t>(ptr) % align == 0);
+    memset(ptr, 0xff, bytes);
+    rpmi_free(ptr);
+    rpmi_mem_fail_at(1);
+    REQUIRE(rpmi_alloc_unset(bytes, align) == nullptr);
+    REQUIRE(rpmi_alloc_unset(SIZE_MAX / 2, 64) == nullptr);
+    REQUIRE(rpmi_mem_count() == before + 1);
+}
+
 TEST_CASE("mem: an impossible size is refused with a text", "[unit]")
 {
     uint64_t before = rpmi_mem_count();
