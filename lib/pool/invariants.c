@@ -20,8 +20,9 @@ static bool same_area(uint32_t a, uint32_t b)
     return (a < RPMI_POOL_ENTRIES) == (b < RPMI_POOL_ENTRIES);
 }
 
-/* An object is inside its area and overlaps no other object, and only a log has a claim. */
-static void check_object(const struct rpmi_service *service, uint32_t index)
+/* An object is inside its area and overlaps none of the @n @others, and only a log has a claim. */
+static void check_object(const struct rpmi_service *service, uint32_t index, const uint32_t *others,
+                         uint32_t n)
 {
     const struct rpmi_object *object = &service->objects[index];
     const struct rpmi_dirent *entry = &object->entry;
@@ -32,10 +33,10 @@ static void check_object(const struct rpmi_service *service, uint32_t index)
     RPM_ASSERT(object->writer == 0 || object->epoch != 0);
     RPM_ASSERT(object->writer == 0 || rpmi_client_find(service, object->writer) != NULL);
     RPM_ASSERT(!object->sealed || object->epoch != 0);
-    for (uint32_t i = index + 1; i < RPMI_OBJECTS; i++) {
-        const struct rpmi_object *other = &service->objects[i];
+    for (uint32_t i = 0; i < n; i++) {
+        const struct rpmi_object *other = &service->objects[others[i]];
 
-        if (other->used && same_area(index, i))
+        if (same_area(index, others[i]))
             RPM_ASSERT(other->entry.offset >= entry->offset + entry->bytes ||
                        entry->offset >= other->entry.offset + other->entry.bytes);
     }
@@ -63,6 +64,8 @@ bool rpmi_service_check_invariants(const struct rpmi_service *service)
 {
     uint32_t keys[RPMI_OBJECTS] = { 0 };
     uint32_t claims[RPMI_OBJECTS] = { 0 };
+    uint32_t used[RPMI_OBJECTS];
+    uint32_t used_n = 0;
 
     for (uint32_t i = 0; i < service->clients_max; i++) {
         const struct rpmi_client *client = &service->clients[i];
@@ -87,7 +90,8 @@ bool rpmi_service_check_invariants(const struct rpmi_service *service)
 
         RPM_ASSERT(object->keys == keys[i]);
         if (object->used) {
-            check_object(service, i);
+            check_object(service, i, used, used_n);
+            used[used_n++] = i;
             RPM_ASSERT(object->entry.kind != RPM_KIND_LOG || claims[i] == (object->writer != 0));
         } else {
             RPM_ASSERT(object->writer == 0);
