@@ -10,6 +10,25 @@ namespace hints
 namespace
 {
 
+/* A published run: 8 clients write whole words to one module. */
+Point one_module(const rpm_facts &facts, uint32_t hints, bool reduced)
+{
+    Point point = clients(RPM_LOAD_WRITE, 64);
+
+    point.load.ops = ops_for(64, reduced);
+    point.hints = hints;
+    plan_load(facts, &point);
+    point.load.threads = 8;
+    point.load.depth = 16;
+    point.load.persist = RPM_PERSIST_NONE;
+    point.load.ddio = RPM_NO;
+    point.load.use_dimms = 1;
+    point.series = "one module, DDIO off";
+    point.x = "64";
+    point.label = "h6/one-module/64";
+    return point;
+}
+
 std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
 {
     std::vector<Point> points;
@@ -32,6 +51,7 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
                               (ddio == RPM_YES ? "/ddio" : "");
                 points.push_back(point);
             }
+    points.push_back(one_module(facts, hints, reduced));
     return points;
 }
 

@@ -49,6 +49,24 @@ std::vector<Point> measure(const rpm_facts &facts, uint32_t hints, bool reduced)
             point.label = "h9/latency/" + point.x + "/" + way.name;
             points.push_back(point);
         }
+    for (const Way &way : { kWays[0], kWays[4] }) { /* a published run: 16 B to DRAM, one client */
+        Point point = clients(RPM_LOAD_WRITE, 16);
+
+        point.load.ops = ops_for(16, reduced);
+        point.hints = hints;
+        plan_load(facts, &point);
+        point.load.memory = RPM_LOAD_DRAM;
+        point.load.persist = way.persist;
+        point.load.flush_memory = way.flush;
+        point.load.pad_bytes = 1;
+        point.load.ddio = RPM_NO;
+        point.load.threads = 1;
+        point.load.depth = 1;
+        point.series = way.name;
+        point.x = "16";
+        point.label = std::string("h9/to-dram/16/") + way.name;
+        points.push_back(point);
+    }
     return points;
 }
 
