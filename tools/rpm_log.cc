@@ -142,6 +142,7 @@ int main(int argc, char **argv)
     Common info_options;
     Common verify_options;
     Common list_options;
+    Common room_options;
     Common remove_options;
 
     app.footer(kExamples);
@@ -156,6 +157,8 @@ int main(int argc, char **argv)
     add_repair(app, repair_options);
     command(app, "list", "List the logs and regions of the pool", list_options, false)
         ->add_flag("--json", list_options.json, "as JSON");
+    command(app, "room", "Print how much room the pool has for more of them", room_options, false)
+        ->add_flag("--json", room_options.json, "as JSON");
     command(app, "remove", "Delete a log or region", remove_options, true);
     signal(SIGPIPE, SIG_IGN);
     cli::catch_stop();
@@ -178,6 +181,8 @@ int main(int argc, char **argv)
             return repair(repair_options);
         if (name == "list")
             return list(list_options);
+        if (name == "room")
+            return room(room_options);
         return remove(remove_options);
     });
 }

@@ -25,7 +25,7 @@
 #include "plan/plan.h"
 #include "transport/transport.h"
 
-#include <librpm/conn.h>
+#include <librpm/objects.h>
 
 #define RPMI_BOUNCE_BYTES (256u << 10) /* read buffer of a connection */
 #define RPMI_OWNER_SEQ_BITS 56u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * objects.c: list and remove the objects of a server.
+ * objects.c: list and remove the objects of a server, and learn how much room it has for more.
  *
  * Tests: tests/unit/conn/objects_test.cpp
  */
@@ -32,6 +32,30 @@ int rpm_conn_entry(struct rpm_conn *conn, uint32_t index, struct rpm_entry *entr
     memcpy(ours.name, reply.name, sizeof(ours.name));
     err = rpmi_opts_out(entry, &ours, sizeof(ours));
     return err != 0 ? err : 1;
+}
+
+int rpm_conn_room(struct rpm_conn *conn, enum rpm_kind kind, struct rpm_room *room)
+{
+    rpmi_begin();
+
+    struct rpmi_call call = { .kind = RPMI_CALL_ROOM, .object = (uint32_t)kind };
+    struct rpm_room ours = rpm_room_init();
+    struct rpmi_reply reply;
+    int err;
+
+    RPM_ASSERT(conn != NULL && room != NULL);
+    if ((uint32_t)kind < RPM_KIND_LOG || (uint32_t)kind > RPM_KIND_LOCKS)
+        return rpmi_fail(RPM_E_INVAL, "room for objects of kind %u; kinds are 1 to %d",
+                         (unsigned)kind, RPM_KIND_LOCKS);
+    err = rpmi_conn_call(conn, &call, &reply);
+    if (err != 0)
+        return err;
+    ours.bytes = reply.offset;
+    ours.free_bytes = reply.bytes;
+    ours.largest_bytes = reply.value;
+    ours.objects = reply.key;
+    ours.objects_max = reply.epoch;
+    return rpmi_opts_out(room, &ours, sizeof(ours));
 }
 
 int rpm_conn_remove(struct rpm_conn *conn, const char *name)

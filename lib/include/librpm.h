@@ -14,6 +14,7 @@
 #include <librpm/lock.h>
 #include <librpm/log.h>
 #include <librpm/model.h>
+#include <librpm/objects.h>
 #include <librpm/plan.h>
 #include <librpm/reader.h>
 #include <librpm/region.h>

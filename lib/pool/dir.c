@@ -189,6 +189,25 @@ static uint64_t gap_max(const struct rpmi_service *service, bool dram)
     return largest;
 }
 
+void rpmi_dir_room(const struct rpmi_service *service, bool dram, struct rpmi_dir_room *room)
+{
+    uint64_t align = dram ? RPMI_LINE_BYTES : RPMI_PAGE_BYTES;
+    uint32_t from = dram ? RPMI_POOL_ENTRIES : 0;
+    uint32_t to = dram ? RPMI_OBJECTS : RPMI_POOL_ENTRIES;
+    uint64_t used = 0;
+
+    *room = (struct rpmi_dir_room){ .bytes = area_end(service, dram) - area_begin(service, dram),
+                                    .largest = gap_max(service, dram),
+                                    .objects_max = to - from };
+    for (uint32_t i = from; i < to; i++) {
+        room->objects += service->objects[i].used;
+        if (service->objects[i].used)
+            used += rpmi_align_up(service->objects[i].entry.bytes, align);
+    }
+    room->free = used < room->bytes ? room->bytes - used : 0; /* the last one may end unaligned */
+    RPM_ASSERT(room->largest <= room->bytes && room->objects <= room->objects_max);
+}
+
 int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes, uint64_t *offset)
 {
     uint64_t align = dram ? RPMI_LINE_BYTES : RPMI_PAGE_BYTES;

@@ -232,6 +232,28 @@ static int serve_owner(const struct rpmi_service *service, const struct rpmi_cal
     return 0;
 }
 
+static int serve_room(const struct rpmi_service *service, const struct rpmi_call *call,
+                      struct rpmi_reply *reply)
+{
+    bool dram = call->object == RPM_KIND_DRAM || call->object == RPM_KIND_LOCKS;
+    struct rpmi_dir_room room;
+
+    if (call->object == 0)
+        return rpmi_fail(RPM_E_INVAL, "room for objects of kind 0; kinds are 1 to %d",
+                         RPM_KIND_LOCKS);
+    rpmi_dir_room(service, dram, &room);
+    reply->bytes = room.free;
+    reply->offset = room.bytes;
+    reply->value = room.largest;
+    reply->key = room.objects;
+    reply->epoch = room.objects_max;
+    if (room.objects == room.objects_max)
+        reply->value = 0;
+    else if (call->object == RPM_KIND_LOG)
+        reply->value -= room.largest < RPMI_LOG_HEADER_BYTES ? room.largest : RPMI_LOG_HEADER_BYTES;
+    return 0;
+}
+
 void rpmi_service_call(struct rpmi_service *service, uint32_t client, const struct rpmi_call *call,
                        struct rpmi_reply *reply)
 {
@@ -256,6 +278,8 @@ void rpmi_service_call(struct rpmi_service *service, uint32_t client, const stru
         reply->status = serve_list(service, call, reply);
     } else if (call->kind == RPMI_CALL_OWNER) {
         reply->status = serve_owner(service, call, reply);
+    } else if (call->kind == RPMI_CALL_ROOM) {
+        reply->status = serve_room(service, call, reply);
     } else {
         reply->status = rpmi_fail(RPM_E_PROTO,
                                   "unknown call %u; client and server must be of one minor version",

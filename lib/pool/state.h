@@ -91,6 +91,15 @@ int rpmi_dir_find(const struct rpmi_service *service, const char *name);
 int rpmi_dir_create(struct rpmi_service *service, const struct rpmi_call *call);
 /* RPM_E_IO. */
 int rpmi_dir_remove(struct rpmi_service *service, uint32_t index);
+/* An area: bytes for objects, free ones, how many of these are in one piece, and its objects. */
+struct rpmi_dir_room {
+    uint64_t bytes;
+    uint64_t free;
+    uint64_t largest;
+    uint32_t objects;
+    uint32_t objects_max;
+};
+void rpmi_dir_room(const struct rpmi_service *service, bool dram, struct rpmi_dir_room *room);
 /* First free gap of @bytes among the objects of one area. RPM_E_NOSPACE. */
 int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes, uint64_t *offset);
 

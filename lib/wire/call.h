@@ -8,7 +8,7 @@
 #ifndef RPMI_CALL_H
 #define RPMI_CALL_H
 
-#include <librpm/conn.h>
+#include <librpm/objects.h>
 #include <stdint.h>
 
 #define RPMI_CALL_BYTES 128u
@@ -36,7 +36,8 @@ enum rpmi_call_kind {
     RPMI_CALL_REMOVE = 6, /* name */
     RPMI_CALL_LIST = 7,   /* index: the index-th object, RPM_E_RANGE past the last */
     RPMI_CALL_OWNER = 8,  /* client, epoch: is that client connected? value is 1 or 0 */
-    RPMI_CALL_KINDS = 9
+    RPMI_CALL_ROOM = 9,   /* object: the room in the area where objects of that kind are */
+    RPMI_CALL_KINDS = 10
 };
 
 enum rpmi_call_flag {
@@ -65,15 +66,17 @@ struct rpmi_call {
 
 struct rpmi_reply {
     int32_t status;  /* 0 or negative errno: then of the fields below only text has a meaning */
-    uint32_t key;    /* OPEN, CLAIM */
+    uint32_t key;    /* OPEN, CLAIM; ROOM: objects in the area */
     uint32_t object; /* OPEN, LIST: enum rpm_kind */
-    uint32_t epoch;  /* CLAIM: the new one; OPEN of LOCKS: the server's */
+    uint32_t epoch;  /* CLAIM: the new one; OPEN of LOCKS: the server's; ROOM: objects at most */
     uint32_t writer; /* LIST: client that holds the log */
     uint32_t flags;  /* OPEN: RPMI_CALL_CREATE if it was created now */
-    uint64_t bytes;  /* OPEN, LIST: of the object; of a log its capacity */
-    uint64_t offset; /* OPEN, CLAIM: of the object in the pool or DRAM area; a log: its header */
+    uint64_t bytes;  /* OPEN, LIST: of the object; of a log its capacity; ROOM: free */
+    uint64_t offset; /* OPEN, CLAIM: of the object in the pool or DRAM area; a log: its header;
+                        ROOM: bytes of the area */
     uint64_t id;     /* OPEN: log_id */
-    uint64_t value;  /* OWNER; SEAL, TRIM: where the log begins, durably */
+    uint64_t value;  /* OWNER; SEAL, TRIM: where the log begins, durably; ROOM: bytes of the largest
+                        object that can be created; of a log its capacity */
     char name[RPM_NAME_MAX + 1];      /* LIST */
     char text[RPMI_REPLY_TEXT_BYTES]; /* why, when status is not 0 */
 };

@@ -14,7 +14,7 @@
 #ifndef RPMI_SUPER_H
 #define RPMI_SUPER_H
 
-#include <librpm/conn.h>
+#include <librpm/objects.h>
 #include <stdbool.h>
 #include <stdint.h>
 

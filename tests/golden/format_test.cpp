@@ -333,6 +333,7 @@ TEST_CASE("golden: numbers that are part of the format stay", "[golden]")
     REQUIRE(RPMI_CALL_REMOVE == 6);
     REQUIRE(RPMI_CALL_LIST == 7);
     REQUIRE(RPMI_CALL_OWNER == 8);
+    REQUIRE(RPMI_CALL_ROOM == 9);
     REQUIRE(RPMI_CALL_TAKEOVER == 4);
     REQUIRE(RPMI_CALL_REPAIR == 16);
     REQUIRE(RPMI_CALL_RESUME == 32);

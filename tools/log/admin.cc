@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * admin.cc: the commands info, verify, trim, list and remove of rpm-log.
+ * admin.cc: the commands info, verify, trim, list, room and remove of rpm-log.
  *
  * Tests: tests/tools/log_test
  */
 #include "facts.h"
 #include "log/logtool.h"
 
+#include <cinttypes>
 #include <deque>
 
 namespace logtool
@@ -330,6 +331,37 @@ int list(const Common &common)
         printf("%-8s %14llu %8s  %s\n", kind_name(entry.kind),
                static_cast<unsigned long long>(entry.bytes),
                entry.writer == 0 ? "-" : std::to_string(entry.writer).c_str(), entry.name);
+    }
+    if (common.json)
+        printf("%s\n", json.dump(2).c_str());
+    return cli::kDone;
+}
+
+int room(const Common &common)
+{
+    struct Area {
+        const char *name;
+        rpm_kind kind;
+    };
+    Session session(common);
+    Json json;
+
+    session.open(common.url);
+    if (!common.json)
+        printf("%-8s %14s %14s %14s %8s %8s\n", "area", "bytes", "free", "largest", "objects",
+               "at most");
+    for (Area area : { Area{ "pool", RPM_KIND_REGION }, Area{ "dram", RPM_KIND_DRAM } }) {
+        rpm_room room = rpm_room_init();
+
+        cli::check("room", rpm_conn_room(session.conn.get(), area.kind, &room));
+        json[area.name] = { { "bytes", room.bytes },
+                            { "free_bytes", room.free_bytes },
+                            { "largest_bytes", room.largest_bytes },
+                            { "objects", room.objects },
+                            { "objects_max", room.objects_max } };
+        if (!common.json)
+            printf("%-8s %14" PRIu64 " %14" PRIu64 " %14" PRIu64 " %8u %8u\n", area.name,
+                   room.bytes, room.free_bytes, room.largest_bytes, room.objects, room.objects_max);
     }
     if (common.json)
         printf("%s\n", json.dump(2).c_str());

@@ -111,6 +111,7 @@ int verify(const Common &common);
 int trim(const TrimOptions &options);
 int repair(const RepairOptions &options);
 int list(const Common &common);
+int room(const Common &common);
 int remove(const Common &common);
 
 } // namespace logtool

@@ -53,30 +53,6 @@ static inline struct rpm_conn_opts rpm_conn_opts_init(void)
     return opts;
 }
 
-enum rpm_kind {
-    RPM_KIND_LOG = 1,    /* persistent log */
-    RPM_KIND_REGION = 2, /* persistent bytes, for region writes */
-    RPM_KIND_DRAM = 3,   /* volatile words, for atomics: lost when the server ends */
-    RPM_KIND_LOCKS = 4   /* volatile lock table: the server frees the locks of a dead client */
-};
-
-struct rpm_entry {
-    size_t size; /* sizeof this struct as the caller compiled it */
-    char name[RPM_NAME_MAX + 1];
-    uint32_t kind;   /* enum rpm_kind */
-    uint64_t bytes;  /* log: capacity; region: length; locks: 8 x their number */
-    uint32_t writer; /* log: client id that holds it for writing, 0: none */
-};
-
-static inline struct rpm_entry rpm_entry_init(void)
-{
-    struct rpm_entry entry;
-
-    memset(&entry, 0, sizeof(entry));
-    entry.size = sizeof(entry);
-    return entry;
-}
-
 /**
  * rpm_conn_open: connect to a server and learn its facts.
  *
@@ -184,34 +160,6 @@ RPM_MUST_CHECK int rpm_conn_turn(struct rpm_conn *conn);
  * Threads:  one per conn.
  */
 RPM_MUST_CHECK int rpm_conn_facts(const struct rpm_conn *conn, struct rpm_facts *facts);
-
-/**
- * rpm_conn_entry: describe an object on the server; count @index up from 0 to list all of them.
- *
- * @conn   Borrowed.
- * @index  0, 1, ... Objects created or removed meanwhile may be missed or seen twice.
- * @entry  in: its size field (rpm_entry_init()); out: the rest, when 1 is returned.
- *
- * Returns 1 with an entry, 0 past the last one.
- * Errors:   RPM_E_INVAL, RPM_E_LOST, RPM_E_TIMEDOUT.
- * Threads:  one per conn.
- * Cost:     one message round trip.
- */
-RPM_MUST_CHECK int rpm_conn_entry(struct rpm_conn *conn, uint32_t index, struct rpm_entry *entry);
-
-/**
- * rpm_conn_remove: delete an object and free its space.
- *
- * @conn  Borrowed.
- * @name  Borrowed.
- *
- * Durable:  on 0 the object stays deleted after power loss; on RPM_E_LOST it may or may not.
- * Errors:   RPM_E_NOENT, RPM_E_OWNED (the object is open, or a process that has not noticed the
- *           death of its server still maps it), RPM_E_NAME, RPM_E_LOST, RPM_E_TIMEDOUT.
- * Threads:  one per conn.
- * Cost:     one message round trip.
- */
-RPM_MUST_CHECK int rpm_conn_remove(struct rpm_conn *conn, const char *name);
 
 /**
  * rpm_conn_client: the id that the server gave this connection, never 0.

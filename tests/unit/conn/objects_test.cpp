@@ -31,6 +31,69 @@ TEST_CASE("objects: all of them are listed, with kind, size and writer", "[unit]
     rpm_locks_close(&locks);
 }
 
+TEST_CASE("objects: the room of a server for more of them", "[unit]")
+{
+    Server server;
+    Conn conn(server, queued());
+    auto room_of = [&](rpm_kind kind) {
+        rpm_room room = rpm_room_init();
+
+        REQUIRE(rpm_conn_room(conn, kind, &room) == 0);
+        return room;
+    };
+    rpm_room before = room_of(RPM_KIND_REGION);
+    rpm_room dram = room_of(RPM_KIND_LOCKS);
+
+    CHECK(before.bytes == before.free_bytes);
+    CHECK(before.bytes == before.largest_bytes);
+    CHECK(before.objects == 0);
+    CHECK(before.objects_max == 128);
+    CHECK(before.free_bytes == rpmi_service_free_bytes(server.service));
+    CHECK(dram.objects_max == 64);
+    CHECK(dram.bytes < before.bytes);
+
+    // The largest log takes all of it; a byte more is refused.
+    uint64_t largest = room_of(RPM_KIND_LOG).largest_bytes;
+    CHECK(largest == before.bytes - RPMI_LOG_HEADER_BYTES);
+    rpm_log_opts opts = rpm_log_opts_init();
+    rpm_log *refused = nullptr;
+    opts.flags = WRITER;
+    opts.capacity_bytes = largest + 4096;
+    CHECK(rpm_log_open(conn, "a", &opts, &refused) == RPM_E_NOSPACE);
+    {
+        Log log(conn, "a", WRITER, largest);
+        rpm_room full = room_of(RPM_KIND_LOG);
+        CHECK(full.free_bytes == 0);
+        CHECK(full.largest_bytes == 0);
+        CHECK(full.objects == 1);
+    }
+    REQUIRE(rpm_conn_remove(conn, "a") == 0);
+
+    // Two pieces: what is free is not in one piece.
+    Log first(conn, "first", WRITER, 8192);
+    Log second(conn, "second", WRITER, 8192);
+    first.close();
+    REQUIRE(rpm_conn_remove(conn, "first") == 0);
+    rpm_room parted = room_of(RPM_KIND_REGION);
+    CHECK(parted.free_bytes == before.bytes - 8192 - RPMI_LOG_HEADER_BYTES);
+    CHECK(parted.largest_bytes == before.bytes - 2 * (8192 + RPMI_LOG_HEADER_BYTES));
+    CHECK(parted.objects == 1);
+
+    // The DRAM area is another one.
+    rpm_locks *locks = nullptr;
+    REQUIRE(rpm_locks_open(conn, "locks", 8, &locks) == 0);
+    CHECK(room_of(RPM_KIND_DRAM).free_bytes == dram.free_bytes - 64);
+    CHECK(room_of(RPM_KIND_LOCKS).objects == 1);
+    CHECK(room_of(RPM_KIND_REGION).objects == 1);
+    rpm_locks_close(&locks);
+
+    rpm_room room = rpm_room_init();
+    CHECK(rpm_conn_room(conn, static_cast<rpm_kind>(0), &room) == RPM_E_INVAL);
+    CHECK(rpm_conn_room(conn, static_cast<rpm_kind>(5), &room) == RPM_E_INVAL);
+    room.size = 3;
+    CHECK(rpm_conn_room(conn, RPM_KIND_LOG, &room) == RPM_E_INVAL);
+}
+
 TEST_CASE("objects: remove gives space back, but not under a user", "[unit]")
 {
     Server server;

@@ -34,6 +34,28 @@ TEST_CASE("service: a list has kind, size and writer of each object", "[unit]")
     CHECK(server.with_key(me, RPMI_CALL_LIST, 0, UINT64_MAX).status == RPM_E_RANGE);
 }
 
+TEST_CASE("service: there is no room for a kind of object that does not exist, or for one too many",
+          "[unit]")
+{
+    PoolServer server;
+    uint32_t me = server.client();
+    rpmi_call call = {};
+
+    call.kind = RPMI_CALL_ROOM;
+    CHECK(server.call(me, call).status == RPM_E_INVAL);
+    call.object = RPM_KIND_DRAM;
+    rpmi_reply room = server.call(me, call);
+    REQUIRE(room.status == 0);
+    CHECK(room.value > 64);
+    for (uint32_t i = 0; i < room.epoch; i++)
+        REQUIRE(server.open(me, ("locks" + std::to_string(i)).c_str(), RPM_KIND_LOCKS, 64).status ==
+                0);
+    room = server.call(me, call);
+    CHECK(room.key == room.epoch);
+    CHECK(room.bytes > 64);
+    CHECK(room.value == 0);
+}
+
 TEST_CASE("service: an owner is alive while it is attached, in this run of the server", "[unit]")
 {
     PoolServer server;
