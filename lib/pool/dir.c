@@ -128,12 +128,23 @@ int rpmi_dir_find(const struct rpmi_service *service, const char *name)
                      name);
 }
 
+/* The places in objects[] of one area: from area_first() to the one before area_past(). */
+static uint32_t area_first(bool dram)
+{
+    return dram ? RPMI_POOL_ENTRIES : 0;
+}
+
+static uint32_t area_past(bool dram)
+{
+    return dram ? RPMI_OBJECTS : RPMI_POOL_ENTRIES;
+}
+
 /* The lowest object that ends behind @offset and begins before @offset + @bytes, if any. */
 static const struct rpmi_dirent *first_overlap(const struct rpmi_service *service, bool dram,
                                                uint64_t offset, uint64_t bytes)
 {
-    uint32_t from = dram ? RPMI_POOL_ENTRIES : 0;
-    uint32_t to = dram ? RPMI_OBJECTS : RPMI_POOL_ENTRIES;
+    uint32_t from = area_first(dram);
+    uint32_t to = area_past(dram);
 
     for (uint32_t i = from; i < to; i++) {
         const struct rpmi_dirent *entry = &service->objects[i].entry;
@@ -158,8 +169,8 @@ static uint64_t area_end(const struct rpmi_service *service, bool dram)
 /* Bytes from @at, which is the area's begin or the end of an object, to the next object. */
 static uint64_t gap_at(const struct rpmi_service *service, bool dram, uint64_t at)
 {
-    uint32_t from = dram ? RPMI_POOL_ENTRIES : 0;
-    uint32_t to = dram ? RPMI_OBJECTS : RPMI_POOL_ENTRIES;
+    uint32_t from = area_first(dram);
+    uint32_t to = area_past(dram);
     uint64_t end = area_end(service, dram);
 
     for (uint32_t i = from; i < to; i++) {
@@ -177,8 +188,7 @@ static uint64_t gap_max(const struct rpmi_service *service, bool dram)
     uint64_t align = dram ? RPMI_LINE_BYTES : RPMI_PAGE_BYTES;
     uint64_t largest = gap_at(service, dram, area_begin(service, dram));
 
-    for (uint32_t i = dram ? RPMI_POOL_ENTRIES : 0; i < (dram ? RPMI_OBJECTS : RPMI_POOL_ENTRIES);
-         i++) {
+    for (uint32_t i = area_first(dram); i < area_past(dram); i++) {
         const struct rpmi_dirent *entry = &service->objects[i].entry;
         uint64_t gap = 0;
 
@@ -192,8 +202,8 @@ static uint64_t gap_max(const struct rpmi_service *service, bool dram)
 void rpmi_dir_room(const struct rpmi_service *service, bool dram, struct rpmi_dir_room *room)
 {
     uint64_t align = dram ? RPMI_LINE_BYTES : RPMI_PAGE_BYTES;
-    uint32_t from = dram ? RPMI_POOL_ENTRIES : 0;
-    uint32_t to = dram ? RPMI_OBJECTS : RPMI_POOL_ENTRIES;
+    uint32_t from = area_first(dram);
+    uint32_t to = area_past(dram);
     uint64_t used = 0;
 
     *room = (struct rpmi_dir_room){ .bytes = area_end(service, dram) - area_begin(service, dram),
@@ -290,8 +300,7 @@ static int object_bytes(const struct rpmi_service *service, const struct rpmi_ca
                              call->bytes, RPMI_LOG_CAPACITY_MIN, RPMI_PAGE_BYTES);
         *bytes = call->bytes + RPMI_LOG_HEADER_BYTES;
     }
-    if ((call->object == RPM_KIND_DRAM || call->object == RPM_KIND_LOCKS) &&
-        !rpmi_is_aligned(call->bytes, sizeof(uint64_t)))
+    if (rpmi_kind_is_volatile(call->object) && !rpmi_is_aligned(call->bytes, sizeof(uint64_t)))
         return rpmi_fail(RPM_E_INVAL,
                          "a volatile object of %" PRIu64 " bytes; it has a multiple of %zu",
                          call->bytes, sizeof(uint64_t));
@@ -300,8 +309,8 @@ static int object_bytes(const struct rpmi_service *service, const struct rpmi_ca
 
 static int free_slot(const struct rpmi_service *service, bool dram)
 {
-    uint32_t from = dram ? RPMI_POOL_ENTRIES : 0;
-    uint32_t to = dram ? RPMI_OBJECTS : RPMI_POOL_ENTRIES;
+    uint32_t from = area_first(dram);
+    uint32_t to = area_past(dram);
 
     for (uint32_t i = from; i < to; i++)
         if (!service->objects[i].used)
@@ -393,7 +402,7 @@ static int contents_store(struct rpmi_service *service, const struct rpmi_dirent
 
 int rpmi_dir_create(struct rpmi_service *service, const struct rpmi_call *call)
 {
-    bool dram = call->object == RPM_KIND_DRAM || call->object == RPM_KIND_LOCKS;
+    bool dram = rpmi_kind_is_volatile(call->object);
     struct rpmi_dirent entry = { .kind = call->object };
     int index = free_slot(service, dram);
     int err;

@@ -235,7 +235,7 @@ static int serve_owner(const struct rpmi_service *service, const struct rpmi_cal
 static int serve_room(const struct rpmi_service *service, const struct rpmi_call *call,
                       struct rpmi_reply *reply)
 {
-    bool dram = call->object == RPM_KIND_DRAM || call->object == RPM_KIND_LOCKS;
+    bool dram = rpmi_kind_is_volatile(call->object);
     struct rpmi_dir_room room;
 
     if (call->object == 0)
@@ -293,12 +293,10 @@ void rpmi_service_call(struct rpmi_service *service, uint32_t client, const stru
 
 uint64_t rpmi_service_free_bytes(const struct rpmi_service *service)
 {
-    uint64_t used = service->super.data_offset;
+    struct rpmi_dir_room room;
 
-    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES; i++)
-        if (service->objects[i].used)
-            used += rpmi_align_up(service->objects[i].entry.bytes, RPMI_PAGE_BYTES);
-    return used < service->opts.pool->bytes ? service->opts.pool->bytes - used : 0;
+    rpmi_dir_room(service, false, &room);
+    return room.free;
 }
 
 void rpmi_service_counters(const struct rpmi_service *service, uint64_t *claims, uint64_t *fenced)

@@ -59,7 +59,7 @@ struct rpmi_service {
 
 static inline bool rpmi_object_volatile(const struct rpmi_object *object)
 {
-    return object->entry.kind == RPM_KIND_DRAM || object->entry.kind == RPM_KIND_LOCKS;
+    return rpmi_kind_is_volatile(object->entry.kind);
 }
 
 /* invariants.c: true, or an assertion fails. Takes time in proportion to all objects and keys:

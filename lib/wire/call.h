@@ -9,6 +9,7 @@
 #define RPMI_CALL_H
 
 #include <librpm/objects.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define RPMI_CALL_BYTES 128u
@@ -21,6 +22,12 @@ enum rpmi_right { RPMI_RIGHT_READ = 1, RPMI_RIGHT_WRITE = 2, RPMI_RIGHT_ATOMIC =
 /* What the key allows that OPEN grants to an object of @kind (enum rpm_kind). The key to a log only
  * reads; a claim grants one that writes. */
 uint32_t rpmi_rights_of(uint32_t kind);
+
+/* Are objects of @kind in the DRAM area, and not in the pool? */
+static inline bool rpmi_kind_is_volatile(uint32_t kind)
+{
+    return kind == RPM_KIND_DRAM || kind == RPM_KIND_LOCKS;
+}
 
 /* Key 0 of every client: 64 bytes of DRAM that a READ may use to push earlier writes out. */
 #define RPMI_KEY_SCRATCH 0u

@@ -154,7 +154,7 @@ static int learn_open(struct rpmi_shm *shm, const struct rpmi_call *call,
                       const struct rpmi_reply *reply)
 {
     struct rpmi_direct *direct = &shm->direct;
-    bool dram = call->object == RPM_KIND_DRAM || call->object == RPM_KIND_LOCKS;
+    bool dram = rpmi_kind_is_volatile(call->object);
     bool log = call->object == RPM_KIND_LOG;
     uint64_t room = dram ? direct->dram_bytes : direct->pool_bytes;
     uint64_t header = log ? RPMI_LOG_HEADER_BYTES : 0;
