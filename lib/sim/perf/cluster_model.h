@@ -24,7 +24,7 @@
 struct rpmi_script {
     uint32_t first;
     uint32_t count;
-    uint64_t until; /* sum of the weights of the scripts up to and including this one */
+    uint64_t weight;
     uint64_t bytes; /* of all its operations */
 };
 
@@ -81,10 +81,10 @@ struct rpmi_client_machine {
     uint64_t under_way; /* messages */
 };
 
-/* An operation that leaves lines in a server's cache. */
-struct rpmi_filler {
-    uint64_t weights; /* sum up to this one, of those at the same server */
-    uint32_t op;      /* class */
+/* One of several things to draw by their weights. */
+struct rpmi_choice {
+    uint64_t until; /* sum of the weights up to and including this one */
+    uint32_t which; /* number of a script, or of an operation class */
 };
 
 struct rpmi_cluster_model {
@@ -99,9 +99,9 @@ struct rpmi_cluster_model {
     struct rpmi_op_class *op_class; /* one for each operation of each script */
     struct rpmi_script_step *step;  /* of each operation class */
     uint32_t op_classes;
-    uint64_t weights; /* their sum */
-    struct rpmi_filler *filler;
-    uint32_t *first_filler; /* of each server, and the end */
+    struct rpmi_choice *choice; /* of the scripts */
+    struct rpmi_choice *filler; /* of the operations that leave lines in a cache, by servers */
+    uint32_t *first_filler;     /* of each server, and the end */
 
     struct rpmi_coroutine *coroutine;
     uint32_t coroutines; /* of all threads */
@@ -142,8 +142,9 @@ uint32_t rpmi_script_widest(const struct rpmi_cluster_model *cluster);
 /* The largest number of operations of a script that name a word. */
 uint32_t rpmi_script_versions(const struct rpm_script_load *load);
 
-/* Draw the script that a coroutine begins next, by the weights. */
-uint32_t rpmi_script_draw(struct rpmi_cluster_model *cluster);
+/* Draw one of @count choices by their weights, the sum of which is not 0. */
+uint32_t rpmi_script_draw(struct rpmi_cluster_model *cluster, const struct rpmi_choice *choice,
+                          uint32_t count);
 /* The address of an operation of a thread on server @index, in bytes. */
 uint64_t rpmi_script_address(struct rpmi_cluster_model *cluster, uint32_t thread, uint32_t index,
                              const struct rpmi_op_class *op_class);

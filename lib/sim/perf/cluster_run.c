@@ -33,6 +33,7 @@ static bool reserve(struct rpmi_cluster_model *cluster)
     cluster->word = rpmi_alloc(((uint64_t)load->words + 1) * sizeof(*cluster->word), 64);
     cluster->version = rpmi_alloc(
         ((uint64_t)cluster->coroutines * cluster->versions + 1) * sizeof(*cluster->version), 64);
+    cluster->choice = rpmi_alloc(load->count * sizeof(*cluster->choice), 64);
     cluster->filler = rpmi_alloc(op_classes * sizeof(*cluster->filler), 64);
     cluster->first_filler = rpmi_alloc((load->servers + 1) * sizeof(*cluster->first_filler), 64);
     cluster->server = rpmi_alloc(load->servers * sizeof(*cluster->server), 64);
@@ -45,9 +46,9 @@ static bool reserve(struct rpmi_cluster_model *cluster)
     return cluster->script != NULL && cluster->op_class != NULL && cluster->step != NULL &&
            cluster->coroutine != NULL && cluster->thread != NULL && cluster->machine != NULL &&
            cluster->doorbell != NULL && cluster->word != NULL && cluster->version != NULL &&
-           cluster->filler != NULL && cluster->first_filler != NULL && cluster->server != NULL &&
-           cluster->spare != NULL && cluster->rung != NULL && cluster->before != NULL &&
-           cluster->position != NULL && cluster->latency_ps != NULL;
+           cluster->choice != NULL && cluster->filler != NULL && cluster->first_filler != NULL &&
+           cluster->server != NULL && cluster->spare != NULL && cluster->rung != NULL &&
+           cluster->before != NULL && cluster->position != NULL && cluster->latency_ps != NULL;
 }
 
 /* The load of one server, for its server model. */
@@ -158,6 +159,7 @@ void rpmi_cluster_close(struct rpmi_cluster_model **out)
     for (uint32_t i = 0; cluster->spare != NULL && i < cluster->load.servers; i++)
         rpmi_free(cluster->spare[i].word);
     rpmi_earliest_close(&cluster->earliest);
+    rpmi_free(cluster->choice);
     rpmi_free(cluster->filler);
     rpmi_free(cluster->first_filler);
     rpmi_free(cluster->server);
@@ -202,37 +204,19 @@ static void list_fillers(struct rpmi_cluster_model *cluster)
     all = end[cluster->load.servers];
     for (uint32_t i = cluster->load.count; i-- > 0;) {
         const struct rpmi_script *script = &cluster->script[i];
-        uint64_t weight = script->until - (i == 0 ? 0 : script[-1].until);
+        uint64_t weight = (script->weight << 16) / script->count;
 
         for (uint32_t k = script->first + script->count; k-- > script->first;)
             if (fills_cache(&cluster->op_class[k]))
                 cluster->filler[--end[cluster->step[k].server + 1]] =
-                    (struct rpmi_filler){ .weights = (weight << 16) / script->count, .op = k };
+                    (struct rpmi_choice){ .until = weight, .which = k };
     }
     for (uint32_t i = 0; i < cluster->load.servers; i++) /* each end is the first one by now */
         end[i] = end[i + 1];
     end[cluster->load.servers] = all;
     for (uint32_t i = 0; i < cluster->load.servers; i++)
         for (uint32_t k = end[i] + 1; k < end[i + 1]; k++)
-            cluster->filler[k].weights += cluster->filler[k - 1].weights;
-}
-
-/* Draw an operation that leaves lines in the cache of a server, by the weights. */
-static uint32_t draw_filler(struct rpmi_cluster_model *cluster, uint32_t index)
-{
-    uint32_t low = cluster->first_filler[index];
-    uint32_t high = cluster->first_filler[index + 1] - 1;
-    uint64_t ticket = rpmi_rng_below(&cluster->rng, cluster->filler[high].weights);
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (cluster->filler[middle].weights > ticket)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return cluster->filler[low].op;
+            cluster->filler[k].until += cluster->filler[k - 1].until;
 }
 
 /* Fill a server's cache with the lines that one-sided writes of a long run would have left. */
@@ -240,12 +224,14 @@ static void fill_cache(struct rpmi_cluster_model *cluster, uint32_t index)
 {
     struct rpmi_server_model *server = cluster->server[index];
     uint64_t lines = 4ull * server->llc.sets * server->llc.ways;
+    const struct rpmi_choice *filler = &cluster->filler[cluster->first_filler[index]];
     uint32_t fillers = cluster->first_filler[index + 1] - cluster->first_filler[index];
 
-    if (fillers == 0 || cluster->filler[cluster->first_filler[index + 1] - 1].weights == 0)
+    if (fillers == 0 || filler[fillers - 1].until == 0)
         return;
     while (lines > 0) {
-        const struct rpmi_op_class *op_class = &cluster->op_class[draw_filler(cluster, index)];
+        const struct rpmi_op_class *op_class =
+            &cluster->op_class[rpmi_script_draw(cluster, filler, fillers)];
         uint32_t thread = (uint32_t)rpmi_rng_below(&cluster->rng, cluster->load.threads);
         uint64_t at = rpmi_script_address(cluster, thread, index, op_class);
         uint64_t end = at + op_class->written;

@@ -220,14 +220,17 @@ static void take_op(const struct rpm_script_op *op, struct rpmi_op_class *op_cla
 
 void rpmi_script_take(struct rpmi_cluster_model *cluster)
 {
+    uint64_t weights = 0;
+
     for (uint32_t i = 0; i < cluster->load.count; i++) {
         const struct rpm_script *theirs = &cluster->load.scripts[i];
         struct rpmi_script *script = &cluster->script[i];
 
-        cluster->weights += theirs->weight;
+        weights += theirs->weight;
+        cluster->choice[i] = (struct rpmi_choice){ .until = weights, .which = i };
         *script = (struct rpmi_script){ .first = cluster->op_classes,
                                         .count = theirs->count,
-                                        .until = cluster->weights };
+                                        .weight = theirs->weight };
         for (uint32_t k = 0; k < theirs->count; k++) {
             take_op(&theirs->ops[k], &cluster->op_class[cluster->op_classes]);
             cluster->step[cluster->op_classes].phase = theirs->ops[k].phase;
@@ -285,21 +288,22 @@ uint32_t rpmi_script_widest(const struct rpmi_cluster_model *cluster)
     return widest;
 }
 
-uint32_t rpmi_script_draw(struct rpmi_cluster_model *cluster)
+uint32_t rpmi_script_draw(struct rpmi_cluster_model *cluster, const struct rpmi_choice *choice,
+                          uint32_t count)
 {
-    uint64_t ticket = rpmi_rng_below(&cluster->rng, cluster->weights);
+    uint64_t ticket = rpmi_rng_below(&cluster->rng, choice[count - 1].until);
     uint32_t low = 0;
-    uint32_t high = cluster->load.count - 1;
+    uint32_t high = count - 1;
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
 
-        if (cluster->script[middle].until > ticket)
+        if (choice[middle].until > ticket)
             high = middle;
         else
             low = middle + 1;
     }
-    return low;
+    return choice[low].which;
 }
 
 /* Where a thread begins in its log on a server: computed, so that a log that is not used needs no

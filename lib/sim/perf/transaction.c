@@ -147,7 +147,7 @@ void rpmi_cluster_begin(struct rpmi_cluster_model *cluster, uint32_t coroutine)
         return;
     }
     its->start_ps = free_ps > cluster->now_ps ? free_ps : cluster->now_ps;
-    its->script = rpmi_script_draw(cluster);
+    its->script = rpmi_script_draw(cluster, cluster->choice, cluster->load.count);
     its->next = cluster->script[its->script].first;
     its->failures = 0;
     its->versions = 0;
