@@ -108,6 +108,8 @@ Server open_server(const Options &options)
         opts.flags |= RPM_SERVER_NO_DIRECT;
     if (options.huge)
         opts.flags |= RPM_SERVER_HUGE;
+    if (options.no_spin)
+        opts.flags |= RPM_SERVER_NO_SPIN;
     if (options.fence == "kill")
         opts.flags |= RPM_SERVER_FENCE_KILL;
     cli::check("cannot serve", rpm_server_open(&opts, &server));

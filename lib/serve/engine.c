@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * engine.c: the loop of the engine thread: while requests are waiting it makes passes over them,
- * then it spins for a short time, then it sleeps until an eventfd or a socket wakes it. A pass
- * carries out the waiting requests of all clients, makes their stores durable by one fence, and
- * then answers: the more clients, the fewer fences for each.
+ * then it spins for a short time unless RPM_SERVER_NO_SPIN forbids it, then it sleeps until an
+ * eventfd or a socket wakes it. A pass carries out the waiting requests of all clients, makes their
+ * stores durable by one fence, and then answers: the more clients, the fewer fences for each.
  *
  * Invariant: stores made under the lock are visible to all CPUs before the engine releases it, so
  * the control thread, when it gets the lock for a claim, sees every store of the writer that it
@@ -102,6 +102,11 @@ static bool spin(const struct rpm_server *server)
     return false;
 }
 
+static bool may_spin(const struct rpm_server *server, uint32_t cpu)
+{
+    return (server->flags & RPM_SERVER_NO_SPIN) == 0 && rpmi_listeners_may_spin(server, cpu);
+}
+
 static int sleep_till_notified(struct rpm_server *server)
 {
     struct epoll_event events[EVENTS_MAX];
@@ -143,7 +148,7 @@ int rpm_server_engine(struct rpm_server *server)
     rpmi_listeners_engine_begin(server, cpu);
     set_running(server, true);
     while (err == 0 && !stopping(server)) {
-        if (rpmi_listeners_ready(server) || (rpmi_listeners_may_spin(server, cpu) && spin(server)))
+        if (rpmi_listeners_ready(server) || (may_spin(server, cpu) && spin(server)))
             rpmi_serve_pass(server);
         else if (!stopping(server))
             err = sleep_till_notified(server);

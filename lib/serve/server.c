@@ -35,8 +35,8 @@
 
 static int check_opts(struct rpm_server_opts *opts)
 {
-    const uint32_t flags =
-        RPM_SERVER_CREATE | RPM_SERVER_NO_DIRECT | RPM_SERVER_HUGE | RPM_SERVER_FENCE_KILL;
+    const uint32_t flags = RPM_SERVER_CREATE | RPM_SERVER_NO_DIRECT | RPM_SERVER_HUGE |
+                           RPM_SERVER_FENCE_KILL | RPM_SERVER_NO_SPIN;
 
     if (opts->listen == NULL)
         return rpmi_fail(RPM_E_INVAL, "a server needs an address to listen at");

@@ -84,7 +84,8 @@ class OperationBatch
 
         unlink(name.c_str());
         servers_[which].start({ server_, "--pool", name + ".pool", "--size", "16M", "--listen",
-                                "shm:" + name, "--domain", "adr", "--dram", "4M", "--quiet" });
+                                "shm:" + name, "--domain", "adr", "--dram", "4M", "--quiet",
+                                "--no-spin" });
         // The socket's file appears before the server listens there.
         for (int i = 0; i < 12000 && !is_served("shm:" + name); i++)
             nanosleep(&pause, nullptr);

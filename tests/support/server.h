@@ -32,7 +32,7 @@ struct ServerOpts {
     uint64_t dram_bytes = 0;         // 0: the server's default
     uint32_t domain = RPM_DOMAIN_ADR; // declared, except for a file on the disk; 0: probed
     uint32_t ddio = 0;
-    uint32_t flags = 0; // besides RPM_SERVER_CREATE
+    uint32_t flags = 0; // besides RPM_SERVER_CREATE; RPM_SERVER_NO_SPIN for many servers at once
     uint32_t clients_max = 0;
     uint64_t fence_us = 0;
     std::string secret;

@@ -35,6 +35,7 @@ struct Options {
     bool no_direct = false;
     bool no_create = false;
     bool huge = false;
+    bool no_spin = false;
     bool syslog = false;
     bool verbose = false;
     bool quiet = false;
@@ -114,6 +115,8 @@ inline void add_options(CLI::App &app, Options &options)
     app.add_flag("--no-direct", options.no_direct, "Never let a client map the pool: rings only");
     app.add_flag("--no-create", options.no_create, "With --size: fail if there is no pool");
     app.add_flag("--huge", options.huge, "Anonymous pool on huge pages");
+    app.add_flag("--no-spin", options.no_spin,
+                 "Sleep as soon as no request waits, instead of polling for 50 us first");
     app.add_flag("--syslog", options.syslog, "Log to syslog instead of standard error");
     app.add_flag("--verbose", options.verbose, "Log debug messages too");
     app.add_flag("--quiet", options.quiet, "Log warnings and errors only");

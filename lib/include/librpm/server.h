@@ -19,11 +19,13 @@ extern "C" {
 struct rpm_server;
 
 enum rpm_server_flag {
-    RPM_SERVER_CREATE = 1,    /* format the pool if the path does not exist or holds only zeros */
-    RPM_SERVER_NO_DIRECT = 2, /* never let a client map the pool: only rings, so that clients are
+    RPM_SERVER_CREATE = 1,     /* format the pool if the path does not exist or holds only zeros */
+    RPM_SERVER_NO_DIRECT = 2,  /* never let a client map the pool: only rings, so that clients are
                                  isolated from each other */
-    RPM_SERVER_HUGE = 4,      /* anonymous pool on huge pages */
-    RPM_SERVER_FENCE_KILL = 8 /* kill a fenced direct writer that does not stop within fence_us */
+    RPM_SERVER_HUGE = 4,       /* anonymous pool on huge pages */
+    RPM_SERVER_FENCE_KILL = 8, /* kill a fenced direct writer that does not stop within fence_us */
+    RPM_SERVER_NO_SPIN = 16    /* the engine sleeps as soon as no request waits: for a machine with
+                                 fewer CPUs than servers and clients */
 };
 
 struct rpm_server_opts {
@@ -118,7 +120,8 @@ RPM_MUST_CHECK int rpm_server_run(struct rpm_server *server);
  *
  * Errors:   RPM_E_IO.
  * Threads:  one thread.
- * Cost:     spins about 50 us after the last operation, then sleeps.
+ * Cost:     spins about 50 us after the last operation, then sleeps; with RPM_SERVER_NO_SPIN it
+ *           sleeps at once.
  */
 RPM_MUST_CHECK int rpm_server_engine(struct rpm_server *server);
 

@@ -112,6 +112,7 @@ class Database
         opts.anonymous = true;
         opts.bytes = 16 << 20;
         opts.clients_max = 64;
+        opts.flags = RPM_SERVER_NO_SPIN;
         opts.listen = mode == "tcp" ? "tcp://127.0.0.1:0/pool" : "";
         for (uint32_t i = 0; i < servers; i++) {
             servers_.push_back(std::make_unique<support::Server>(opts));

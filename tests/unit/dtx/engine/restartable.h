@@ -23,6 +23,7 @@ struct RestartableDatabase {
 
         opts.bytes = 16 << 20;
         opts.clients_max = 64;
+        opts.flags = RPM_SERVER_NO_SPIN;
         for (uint32_t i = 0; i < kServers; i++) {
             servers.push_back(std::make_unique<support::Server>(opts));
             options.urls.push_back(servers.back()->url());

@@ -40,6 +40,7 @@ class Servers
         opts.bytes = bytes;
         opts.dram_bytes = 64 << 20;
         opts.clients_max = 256;
+        opts.flags = RPM_SERVER_NO_SPIN;
         return opts;
     }
 

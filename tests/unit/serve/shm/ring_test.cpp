@@ -396,6 +396,43 @@ TEST_CASE(
     close(kept);
 }
 
+TEST_CASE("ring: an engine that may not spin sleeps between requests, and answers each", "[unit]")
+{
+    // The CPU time that the engine takes for 200 requests, each 1 ms after the one before.
+    auto cpu_ns = [](uint32_t flags) {
+        ServerOpts opts;
+
+        opts.flags = flags;
+        opts.threads = ServerOpts::kControl;
+        Server server(opts);
+        timespec used = {};
+        int err = 0;
+        std::thread engine([&] {
+            err = rpm_server_engine(server.get());
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+        });
+        {
+            Ringer client(server);
+            const timespec pause = { 0, 1000000 };
+
+            for (int i = 0; i < 200; i++) {
+                nanosleep(&pause, nullptr);
+                CHECK(client.run(client.write(0, 64)) == 0);
+            }
+        }
+        rpm_server_stop(server.get());
+        engine.join();
+        CHECK(err == 0);
+        return used.tv_sec * 1000000000 + used.tv_nsec;
+    };
+    long spinning = cpu_ns(0);
+    long sleeping = cpu_ns(RPM_SERVER_NO_SPIN);
+
+    INFO("spinning " << spinning << " ns, sleeping " << sleeping << " ns");
+    CHECK(spinning > 200 * 40000);
+    CHECK(sleeping < spinning / 2);
+}
+
 TEST_CASE("ring: a client that leaves with requests posted does not disturb other clients",
           "[unit]")
 {

@@ -4,13 +4,14 @@
 TEST_CASE("slots: a server has room for the operations that it gets, not for those of all clients",
           "[unit]")
 {
+    constexpr uint32_t kServers = 100;
     rpmi_params params = params_of("hints");
     std::vector<Ops> scripts;
 
-    for (uint32_t server = 0; server < 300; server++)
+    for (uint32_t server = 0; server < kServers; server++)
         scripts.push_back({ in_dram(op_of(0, RPM_LOAD_READ, 64, server)) });
     Cluster made(scripts);
-    made.load.servers = 300;
+    made.load.servers = kServers;
     made.load.threads = 512;
     made.load.coroutines = 4;
     made.load.transactions = 20000;
@@ -19,11 +20,11 @@ TEST_CASE("slots: a server has room for the operations that it gets, not for tho
 
     REQUIRE(rpmi_cluster_run(cluster, &cost) == 0);
     uint64_t slots = 0;
-    for (uint32_t i = 0; i < 300; i++) {
+    for (uint32_t i = 0; i < kServers; i++) {
         slots += cluster->server[i]->slots;
         CHECK(cluster->spare[i].room >= cluster->server[i]->slots);
     }
-    CHECK(slots == 300 * 64); // 7 of the 2048 coroutines are at a server on average
+    CHECK(slots == kServers * 64); // 20 of the 2048 coroutines are at a server on average
     rpmi_cluster_close(&cluster);
 
     // All at one of the servers: it grows, and the others do not.
