@@ -17,12 +17,14 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import figstyle
 from ablate import check, figures, readme, run, sensitivity, table
 
 HERE = Path(__file__).resolve().parent
 DEADLINE_S = 60
+POPEN = subprocess.Popen
 # Prints what rpm-hints would. It records each start in CALLS; SLOW makes a run slow, row by row.
 PROGRAM = '''#!/usr/bin/env python3
 import csv, json, os, sys, time
@@ -121,6 +123,23 @@ class Base(unittest.TestCase):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
+
+
+class RunnerTest(Base):
+    def test_an_interrupt_while_a_child_starts_leaves_no_child_behind(self):
+        started = []
+
+        def interrupted(*arguments, **options):
+            started.append(POPEN(*arguments, **options))
+            os.kill(os.getpid(), signal.SIGINT)
+            return started[0]
+
+        job = run.Job('h1', ['sleep', str(DEADLINE_S)], self.top / 'h1.csv')
+        with run.locked(self.top) as lock, mock.patch.object(subprocess, 'Popen', interrupted):
+            runner = run.Runner('', 1, lock, self.top)
+            with self.assertRaises(KeyboardInterrupt):
+                runner.run([job], quiet=True)
+        self.assertEqual(started[0].poll(), -signal.SIGINT)
 
 
 class TableTest(Base):

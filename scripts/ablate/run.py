@@ -90,6 +90,19 @@ def locked(folder):
         yield file
 
 
+@contextlib.contextmanager
+def interrupt_deferred():
+    """Raise KeyboardInterrupt at the end of the block if SIGINT came in it."""
+    came = []
+    before = signal.signal(signal.SIGINT, lambda *_: came.append(True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
+
+
 class Progress:
     """Progress: on a terminal one line that changes; otherwise one line for each run or group of runs."""
 
@@ -153,14 +166,15 @@ class Runner:
         log = open(self.logs / f'{job.name}.log', 'w+b')
         out = open(job.output.with_name(job.output.name + '.part'), 'wb') if job.captured else log
         try:
-            process = subprocess.Popen(job.command, stdin=subprocess.DEVNULL, stdout=out,
-                                       stderr=log, pass_fds=[self.lock.fileno()])
+            with interrupt_deferred():  # else the child runs on, unknown to stop()
+                process = subprocess.Popen(job.command, stdin=subprocess.DEVNULL, stdout=out,
+                                           stderr=log, pass_fds=[self.lock.fileno()])
+                self.running.append(Child(job, process, log, time.monotonic()))
         except OSError as error:
             raise Failed(f'{job.command[0]}: {error.strerror}') from None
         finally:
             if job.captured:
                 out.close()
-        self.running.append(Child(job, process, log, time.monotonic()))
 
     def finish(self, child):
         """Turn an ended child into a result."""
