@@ -12,7 +12,7 @@
  * Going to sleep: the engine asks each listener to wake it at the next request, then looks for
  * requests once more.
  *
- * Tests: tests/conform/transport_test.cpp, tests/unit/serve/shm/ring_test.cpp
+ * Tests: tests/conform/transport_test.cpp, tests/unit/serve/shm/engine_test.cpp
  */
 #include "serve/serve.h"
 

@@ -19,15 +19,15 @@ struct Words {
 };
 
 // A server, with one client and its objects, and without threads.
-struct Bench {
-    Bench()
+struct StepsBench {
+    StepsBench()
     {
         REQUIRE(rpmi_service_attach(server->service, &client) == 0);
         rows = open(client, "rows", RPM_KIND_REGION, &rows_at);
         words = open(client, "words", RPM_KIND_DRAM, &words_at);
         rpmi_batch_begin(&batch);
     }
-    Bench(const Bench &) = delete;
+    StepsBench(const StepsBench &) = delete;
     static support::ServerOpts without_threads()
     {
         support::ServerOpts opts;
@@ -127,7 +127,7 @@ struct Bench {
 
 TEST_CASE("steps: in order, and the stores are fenced before a word is changed", "[unit]")
 {
-    Bench bench;
+    StepsBench bench;
 
     bench.add(RPMI_STEP_WRITE, bench.rows, 100, 12, RPMI_STEP_DURABLE);
     REQUIRE(bench.run() == 0);
@@ -155,25 +155,25 @@ TEST_CASE("steps: a list that is invalid or lacks rights changes nothing", "[uni
 {
     struct {
         int err;
-        void (*spoil)(Bench *);
+        void (*spoil)(StepsBench *);
     } rows[] = {
-        { RPM_E_RANGE, [](Bench *b) { b->add(RPMI_STEP_READ, b->rows, 8190, 3); } },
-        { RPM_E_RANGE, [](Bench *b) { b->add(RPMI_STEP_WRITE, b->rows, UINT64_MAX, 12); } },
-        { RPM_E_DENIED, [](Bench *b) { b->add(RPMI_STEP_FAA, b->rows, 0, 8); } },
-        { RPM_E_DENIED, [](Bench *b) { b->add(RPMI_STEP_READ, 77, 0, 8); } },
-        { RPM_E_DENIED, [](Bench *b) { b->add(RPMI_STEP_WRITE, 0, 0, 8); } },
-        { RPM_E_INVAL, [](Bench *b) { b->add(RPMI_STEP_FAA, b->words, 4, 8); } },
-        { RPM_E_PROTO, [](Bench *b) { b->list[0] = 9; } },
-        { RPM_E_PROTO, [](Bench *b) { b->list.pop_back(); } },
-        { RPM_E_PROTO, [](Bench *b) { b->list.resize(RPMI_STEPS_BYTES + 8); } },
-        { RPM_E_PROTO, [](Bench *b) { b->list.clear(); } },
-        { RPM_E_PROTO, [](Bench *b) { b->answer.push_back(0); } },
-        { RPM_E_PROTO, [](Bench *b) { b->answer.resize(RPMI_STEPS_BYTES + 1); } },
-        { RPM_E_PROTO, [](Bench *b) { b->answer.clear(); } },
+        { RPM_E_RANGE, [](StepsBench *b) { b->add(RPMI_STEP_READ, b->rows, 8190, 3); } },
+        { RPM_E_RANGE, [](StepsBench *b) { b->add(RPMI_STEP_WRITE, b->rows, UINT64_MAX, 12); } },
+        { RPM_E_DENIED, [](StepsBench *b) { b->add(RPMI_STEP_FAA, b->rows, 0, 8); } },
+        { RPM_E_DENIED, [](StepsBench *b) { b->add(RPMI_STEP_READ, 77, 0, 8); } },
+        { RPM_E_DENIED, [](StepsBench *b) { b->add(RPMI_STEP_WRITE, 0, 0, 8); } },
+        { RPM_E_INVAL, [](StepsBench *b) { b->add(RPMI_STEP_FAA, b->words, 4, 8); } },
+        { RPM_E_PROTO, [](StepsBench *b) { b->list[0] = 9; } },
+        { RPM_E_PROTO, [](StepsBench *b) { b->list.pop_back(); } },
+        { RPM_E_PROTO, [](StepsBench *b) { b->list.resize(RPMI_STEPS_BYTES + 8); } },
+        { RPM_E_PROTO, [](StepsBench *b) { b->list.clear(); } },
+        { RPM_E_PROTO, [](StepsBench *b) { b->answer.push_back(0); } },
+        { RPM_E_PROTO, [](StepsBench *b) { b->answer.resize(RPMI_STEPS_BYTES + 1); } },
+        { RPM_E_PROTO, [](StepsBench *b) { b->answer.clear(); } },
     };
 
     for (const auto &row : rows) {
-        Bench bench;
+        StepsBench bench;
 
         CAPTURE(&row - rows);
         bench.add(RPMI_STEP_FAA, bench.words, 0, 8, 0, { 0, 1 });
@@ -188,7 +188,7 @@ TEST_CASE("steps: a list that is invalid or lacks rights changes nothing", "[uni
 
 TEST_CASE("steps: a word is read once, even if the client changes the answer's memory", "[unit]")
 {
-    Bench bench;
+    StepsBench bench;
 
     bench.add(RPMI_STEP_FAA, bench.words, 0, 8, 0, { 0, 5 });
     bench.add(RPMI_STEP_READ, bench.words, 0, 8, RPMI_STEP_MUST, { 5, 0 });
@@ -206,7 +206,7 @@ TEST_CASE("steps: a word is read once, even if the client changes the answer's m
 
 TEST_CASE("steps: a durable write is in the batch's msync where that is the domain", "[unit]")
 {
-    Bench bench;
+    StepsBench bench;
 
     bench.server->pool.facts.domain = RPM_DOMAIN_MSYNC;
     bench.add(RPMI_STEP_WRITE, bench.rows, 0, 12, RPMI_STEP_DURABLE);

@@ -1,86 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a ring client may write into shared memory, and what the server does with it.
-#include "support/catch.h"
-#include "unit/serve/client.h"
+#include "unit/serve/shm/ringer.h"
 
 extern "C" {
 #include "base/rng.h"
 #include "pool/service.h"
 #include "serve/shm/shm.h"
 }
-#include <algorithm>
 #include <atomic>
-#include <climits>
 #include <cstring>
-#include <dirent.h>
 #include <fcntl.h>
-#include <fstream>
 #include <thread>
 #include <unistd.h>
 #include <vector>
 
-namespace
-{
-
 using support::Server;
 using support::ServerOpts;
-
-ServerOpts without_threads(uint32_t clients_max)
-{
-    ServerOpts opts;
-
-    opts.bytes = 1 << 20;
-    opts.clients_max = clients_max;
-    opts.threads = ServerOpts::kNone;
-    return opts;
-}
-
-struct Ringer : RawClient {
-    uint32_t key = 0; // of a region of 4096 bytes
-    uint32_t dram = 0;
-
-    explicit Ringer(const Server &server, const std::string &name = "region") : RawClient(server)
-    {
-        REQUIRE(hello(RPMI_MODE_RING) == 0);
-        rpmi_reply reply = open(name, RPM_KIND_REGION, 4096);
-        REQUIRE(reply.status == 0);
-        key = reply.key;
-        reply = open(name + ".dram", RPM_KIND_DRAM, 128);
-        REQUIRE(reply.status == 0);
-        dram = reply.key;
-        map_ring();
-    }
-    rpmi_slot write(uint64_t offset, uint64_t len) const
-    {
-        rpmi_slot slot = {};
-
-        slot.kind = RPMI_OP_COPY;
-        slot.flags = RPMI_OP_DURABLE;
-        slot.key = key;
-        slot.offset = offset;
-        slot.len = len;
-        slot.body_bytes = static_cast<uint32_t>(len);
-        return slot;
-    }
-    rpmi_slot read(uint64_t offset, uint64_t len, uint32_t into) const
-    {
-        rpmi_slot slot = {};
-
-        slot.kind = RPMI_OP_READ;
-        slot.key = key;
-        slot.offset = offset;
-        slot.len = len;
-        slot.body = into;
-        return slot;
-    }
-    int run(const rpmi_slot &slot)
-    {
-        post(slot);
-        return outcome();
-    }
-};
-
-} // namespace
 
 TEST_CASE("ring: writes and reads back, head and body and zeros", "[unit]")
 {
@@ -341,132 +276,6 @@ TEST_CASE("ring: random bytes in shared memory harm neither the server nor other
     }
 }
 
-TEST_CASE("ring: an eventfd that its client empties or fills does not stop the engine", "[unit]")
-{
-    Server server;
-    Ringer good(server, "good");
-    Ringer bad(server, "bad");
-    uint64_t most = UINT64_MAX - 1;
-
-    int flags = fcntl(bad.fd(RPMI_FD_NOTIFY), F_GETFL);
-    REQUIRE(fcntl(bad.fd(RPMI_FD_NOTIFY), F_SETFL, flags & ~O_NONBLOCK) == 0);
-    (void)!write(bad.fd(RPMI_FD_NOTIFY), &most, sizeof(most));
-    rpmi_clock_sleep_ns(5000000); // long enough for the engine to sleep
-    CHECK(good.run(good.write(0, 64)) == 0);
-    (void)!read(bad.fd(RPMI_FD_NOTIFY), &most, sizeof(most));
-    rpmi_clock_sleep_ns(5000000);
-    CHECK(good.run(good.write(0, 64)) == 0);
-    CHECK(bad.run(bad.write(0, 64)) == 0);
-}
-
-namespace
-{
-
-// Descriptors that the epoll sets of this process, and so of the server, watch.
-int watched()
-{
-    int n = 0;
-    DIR *dir = opendir("/proc/self/fdinfo");
-
-    while (dirent *entry = readdir(dir)) {
-        std::ifstream file(std::string("/proc/self/fdinfo/") + entry->d_name);
-
-        for (std::string line; std::getline(file, line);)
-            n += line.compare(0, 4, "tfd:") == 0;
-    }
-    closedir(dir);
-    return n;
-}
-
-} // namespace
-
-TEST_CASE(
-    "ring: the eventfd of a client that left does not wake the engine, though the client keeps it",
-    "[unit]")
-{
-    Server server;
-    int before = watched();
-    int kept;
-    {
-        Ringer client(server);
-
-        CHECK(watched() == before + 2);
-        kept = dup(client.fd(RPMI_FD_NOTIFY));
-        REQUIRE(kept >= 0);
-    }
-    CHECK(eventually([&] { return watched() == before; }));
-    close(kept);
-}
-
-namespace
-{
-
-// The CPU time that an engine of these flags takes for each of 50 requests that come 1 ms apart.
-long engine_cpu_ns(uint32_t flags)
-{
-    constexpr int kRequests = 50;
-    ServerOpts opts;
-
-    opts.flags = flags;
-    opts.threads = ServerOpts::kControl;
-    Server server(opts);
-    timespec used = {};
-    int err = 0;
-    std::thread engine([&] {
-        err = rpm_server_engine(server.get());
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    });
-    {
-        Ringer client(server);
-        const timespec pause = { 0, 1000000 };
-
-        for (int i = 0; i < kRequests; i++) {
-            nanosleep(&pause, nullptr);
-            CHECK(client.run(client.write(0, 64)) == 0);
-        }
-    }
-    rpm_server_stop(server.get());
-    engine.join();
-    CHECK(err == 0);
-    return (used.tv_sec * 1000000000 + used.tv_nsec) / kRequests;
-}
-
-} // namespace
-
-TEST_CASE("ring: an engine that may not spin sleeps between requests, and answers each", "[unit]")
-{
-    // Other processes of the machine add to a single figure, so each engine has several tries. An
-    // engine that spins uses its whole spin after each request and cannot show the lower figure.
-    constexpr int kTries = 30;
-    long spinning = 0;
-    long sleeping = LONG_MAX;
-
-    for (int i = 0; i < kTries && spinning < 40000; i++)
-        spinning = std::max(spinning, engine_cpu_ns(0));
-    for (int i = 0; i < kTries && sleeping > 20000; i++)
-        sleeping = std::min(sleeping, engine_cpu_ns(RPM_SERVER_NO_SPIN));
-    INFO("for each request: spinning " << spinning << " ns, sleeping " << sleeping << " ns");
-    CHECK(spinning >= 40000);
-    CHECK(sleeping <= 20000);
-}
-
-TEST_CASE("ring: a client that leaves with requests posted does not disturb other clients",
-          "[unit]")
-{
-    Server server;
-    Ringer good(server, "good");
-
-    for (int round = 0; round < 50; round++) {
-        Ringer bad(server, "bad");
-
-        for (uint32_t i = 0; i < bad.ring.slots; i++)
-            bad.post(bad.write(0, 4096));
-        bad.leave();
-        REQUIRE(good.run(good.write(0, 64)) == 0);
-    }
-    CHECK(server.stats().accepted == 51);
-}
-
 TEST_CASE("ring: a claim fences the ring writer before it", "[unit]")
 {
     Server server;
@@ -498,78 +307,6 @@ TEST_CASE("ring: a claim fences the ring writer before it", "[unit]")
     slot.offset = 4096;
     first.post(slot);
     CHECK(first.outcome() == RPM_E_FENCED);
-}
-
-TEST_CASE("ring: a client that connects while the engine is busy waits for a ring slot", "[unit]")
-{
-    Server fixture(without_threads(2));
-    rpm_server *server = fixture.get();
-    rpmi_hello hello = {};
-
-    hello.depth = 64;
-    hello.staging_bytes = 4096;
-    struct rpmi_shm_listener *shm = rpmi_shm_listener_of(server->listeners[0]);
-    __atomic_store_n(&server->engine_runs, 1, __ATOMIC_RELEASE); // and is busy for now
-    for (uint32_t i = 0; i < shm->rings; i++) {
-        rpmi_serve_ring *ring = nullptr;
-
-        REQUIRE(rpmi_serve_ring_open(shm, &hello, server->stop_fd, &ring) == 0);
-        ring->state = RPMI_RING_LIVE;
-        rpmi_serve_ring_close(shm, ring);
-    }
-    std::thread engine([&] {
-        rpmi_clock_sleep_ns(50000000);
-        rpmi_serve_pass(server);
-    });
-    rpmi_serve_ring *ring = nullptr;
-    CHECK(rpmi_serve_ring_open(shm, &hello, server->stop_fd, &ring) == 0);
-    engine.join();
-    if (ring != nullptr)
-        rpmi_serve_ring_retire(ring);
-    __atomic_store_n(&server->engine_runs, 0, __ATOMIC_RELEASE);
-}
-
-TEST_CASE("ring: an engine that starts while places are given back gives none back again", "[unit]")
-{
-    for (int round = 0; round < 300; round++) {
-        Server fixture(without_threads(1));
-        rpm_server *server = fixture.get();
-        rpmi_hello hello = {};
-        std::vector<rpmi_serve_ring *> rings;
-        std::atomic<int> ready{ 0 };
-
-        hello.depth = 64;
-        hello.staging_bytes = 4096;
-        struct rpmi_shm_listener *shm = rpmi_shm_listener_of(server->listeners[0]);
-        for (uint32_t i = 0; i < shm->rings; i++) {
-            rpmi_serve_ring *ring = nullptr;
-
-            REQUIRE(rpmi_serve_ring_open(shm, &hello, server->stop_fd, &ring) == 0);
-            ring->state = RPMI_RING_LIVE;
-            rings.push_back(ring);
-        }
-        for (rpmi_serve_ring *ring : rings)
-            rpmi_serve_ring_close(shm, ring);
-        std::thread engine([&] {
-            for (ready++; ready < 2;)
-                continue;
-            (void)!rpm_server_engine(server);
-        });
-        for (ready++; ready < 2;)
-            continue;
-        rpmi_serve_ring *ring = nullptr;
-        CHECK(rpmi_serve_ring_open(shm, &hello, server->stop_fd, &ring) == 0);
-        if (ring != nullptr) {
-            // The engine must not give back a place that a client has by now.
-            CHECK(fcntl(ring->fd, F_GETFD) >= 0);
-            CHECK(fcntl(ring->notify_fd, F_GETFD) >= 0);
-            CHECK(ring->ring.head != nullptr);
-        }
-        rpm_server_stop(server);
-        engine.join();
-        if (ring != nullptr)
-            rpmi_serve_ring_retire(ring);
-    }
 }
 
 TEST_CASE("ring: each armed event is sent once", "[unit]")
