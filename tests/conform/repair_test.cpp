@@ -65,7 +65,7 @@ const uint64_t HEADER = 36864; // of the first log in a pool
 
 } // namespace
 
-#define ON_EACH_SERVER()                                                                           \
+#define ON_EACH_OWN_SERVER()                                                                       \
     NEEDS_OWN_SERVER("it damages the pool");                                                       \
     std::string where = GENERATE(from_range(servers()));                                           \
     CAPTURE(where);                                                                                \
@@ -73,7 +73,7 @@ const uint64_t HEADER = 36864; // of the first log in a pool
 
 TEST_CASE("repair: all records of a log without a valid head are found", "[conform]")
 {
-    ON_EACH_SERVER();
+    ON_EACH_OWN_SERVER();
     std::vector<std::string> wrote;
 
     for (int writer = 0; writer < 2; writer++) {
@@ -113,7 +113,7 @@ TEST_CASE("repair: all records of a log without a valid head are found", "[confo
 
 TEST_CASE("repair: a live writer is fenced only if the caller asks for it", "[conform]")
 {
-    ON_EACH_SERVER();
+    ON_EACH_OWN_SERVER();
     Client writer(server.get());
     Client client(server.get());
 

@@ -10,14 +10,14 @@ using namespace conform;
 namespace
 {
 
-const uint32_t INFLIGHT = 32;
+const uint32_t WAITING = 32;
 
-struct Writer {
+struct WaitingWriter {
     std::unique_ptr<Server> server;
     rpm_conn *conn = nullptr;
     rpm_log *log = nullptr;
 
-    explicit Writer(const std::string &what, uint64_t timeout_us = 30000000)
+    explicit WaitingWriter(const std::string &what, uint64_t timeout_us = 30000000)
         : server(start_server(what))
     {
         rpm_conn_opts opts = rpm_conn_opts_init();
@@ -27,11 +27,11 @@ struct Writer {
         conn = server->connect("", opts);
         log_opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
         log_opts.capacity_bytes = 256 << 10;
-        log_opts.inflight_max = INFLIGHT;
+        log_opts.inflight_max = WAITING;
         REQUIRE(rpm_log_open(conn, server->name("log").c_str(), &log_opts, &log) == 0);
     }
-    Writer(const Writer &) = delete;
-    ~Writer()
+    WaitingWriter(const WaitingWriter &) = delete;
+    ~WaitingWriter()
     {
         rpm_log_close(&log);
         rpm_conn_close(&conn);
@@ -40,17 +40,17 @@ struct Writer {
 
 } // namespace
 
-#define ON_EACH_SERVER()                                                                           \
+#define ON_EACH_WRITER()                                                                           \
     std::string where = GENERATE(from_range(servers()));                                           \
     CAPTURE(where);                                                                                \
-    Writer writer(where)
+    WaitingWriter writer(where)
 
 TEST_CASE("wait: it returns with as many completions as asked for, in order, without polling",
           "[conform]")
 {
-    uint32_t min = GENERATE(1u, 7u, INFLIGHT);
-    ON_EACH_SERVER();
-    rpm_completion done[INFLIGHT];
+    uint32_t min = GENERATE(1u, 7u, WAITING);
+    ON_EACH_WRITER();
+    rpm_completion done[WAITING];
     uintptr_t sent = 0;
     uintptr_t ended = 0;
 
@@ -66,7 +66,7 @@ TEST_CASE("wait: it returns with as many completions as asked for, in order, wit
             REQUIRE(err == 0);
             sent++;
         }
-        int n = rpm_log_wait(writer.log, done, INFLIGHT, min, UINT64_MAX);
+        int n = rpm_log_wait(writer.log, done, WAITING, min, UINT64_MAX);
         REQUIRE(n >= static_cast<int>(std::min<uintptr_t>(min, sent - ended)));
         for (int i = 0; i < n; i++) {
             REQUIRE(done[i].status == 0);
@@ -74,7 +74,7 @@ TEST_CASE("wait: it returns with as many completions as asked for, in order, wit
             ended++;
         }
     }
-    CHECK(rpm_log_wait(writer.log, done, INFLIGHT, 1, UINT64_MAX) == 0); // nothing is outstanding
+    CHECK(rpm_log_wait(writer.log, done, WAITING, 1, UINT64_MAX) == 0); // nothing is outstanding
     CHECK(rpm_log_wait(writer.log, done, 1, 2, 0) == RPM_E_INVAL);
 }
 
@@ -82,15 +82,15 @@ TEST_CASE("wait: the loss of a connection ends it, and then there is nothing to 
           "[conform]")
 {
     NEEDS_OWN_SERVER("it kills the server");
-    ON_EACH_SERVER();
-    rpm_completion done[INFLIGHT];
+    ON_EACH_WRITER();
+    rpm_completion done[WAITING];
     uint32_t ended = 0;
     int n = 0;
 
     REQUIRE(rpm_log_append(writer.log, "x", 1, nullptr) == 0);
     REQUIRE(rpm_log_append_async(writer.log, "y", 1, RPM_MORE, nullptr, nullptr) == 0);
     writer.server->kill();
-    while ((n = rpm_log_wait(writer.log, done, INFLIGHT, 1, UINT64_MAX)) > 0)
+    while ((n = rpm_log_wait(writer.log, done, WAITING, 1, UINT64_MAX)) > 0)
         ended += static_cast<uint32_t>(n);
     CHECK(n == RPM_E_LOST);
     CHECK(ended == 1);
@@ -99,7 +99,7 @@ TEST_CASE("wait: the loss of a connection ends it, and then there is nothing to 
 
 TEST_CASE("appendv: slices that were gathered are read as one record", "[conform]")
 {
-    ON_EACH_SERVER();
+    ON_EACH_WRITER();
     std::string payload;
     rpm_reader *reader = nullptr;
     rpm_record record;
@@ -131,14 +131,14 @@ TEST_CASE("appendv: slices that were gathered are read as one record", "[conform
 
 TEST_CASE("last error: a call that fails without a text does not leave an older one", "[conform]")
 {
-    ON_EACH_SERVER();
+    ON_EACH_WRITER();
     rpm_completion done[1];
     int err = 0;
 
     CHECK(rpm_log_wait(writer.log, done, 1, 2, 0) == RPM_E_INVAL);
     std::string older = rpm_last_error();
     CHECK(older.find("2 completions") != std::string::npos);
-    for (uint32_t i = 0; i <= INFLIGHT && err == 0; i++)
+    for (uint32_t i = 0; i <= WAITING && err == 0; i++)
         err = rpm_log_append_async(writer.log, "x", 1, 0, nullptr, nullptr);
     // Where completions arrived in between there was always room.
     if (err == 0)

@@ -89,7 +89,7 @@ struct Caller {
     }
 };
 
-constexpr uint64_t SECOND = 1000000000;
+constexpr uint64_t SECOND_NS = 1000000000;
 
 // A NIC that takes 50 ns for an operation up to @room outstanding ones, and a third of that rate
 // beyond; its round trip is so long that this many keep it busy.
@@ -112,13 +112,13 @@ TEST_CASE("throttle: where the NIC slows down, the limit stays below", "[unit]")
         CAPTURE(room);
         CHECK(caller.throttle.limit <= room);
         CHECK(caller.throttle.limit > room / 2);
-        double on = caller.run(nic, SECOND / 100);
+        double on = caller.run(nic, SECOND_NS / 100);
         Nic same = nic;
         same.ends.clear();
         Caller off(128, 128);
         off.throttle.limit = 128;
         off.throttle.epochs_left = UINT32_MAX; // no trials
-        double without = off.run(same, SECOND / 100);
+        double without = off.run(same, SECOND_NS / 100);
         CHECK(on > 2 * without);
     }
 }
@@ -185,7 +185,7 @@ TEST_CASE("throttle: trials cost less than a tenth", "[unit]")
     nic.service_ns = same.service_ns = [](size_t) -> uint64_t { return 50; };
     off.throttle.epochs_left = UINT32_MAX;
     off.throttle.limit = 256;
-    CHECK(caller.run(nic, SECOND / 5) > 0.9 * off.run(same, SECOND / 5));
+    CHECK(caller.run(nic, SECOND_NS / 5) > 0.9 * off.run(same, SECOND_NS / 5));
     CHECK(caller.throttle.changes > 6); // more than one trial
 }
 

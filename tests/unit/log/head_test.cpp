@@ -9,11 +9,6 @@ extern "C" {
 
 using namespace loop;
 
-namespace
-{
-constexpr uint64_t HEADER = 36864; // of the first log in a pool
-}
-
 TEST_CASE("head: torn head slots are read again, three that stay torn are corrupt", "[unit]")
 {
     EACH_KIND(kind);

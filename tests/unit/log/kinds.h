@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// kinds.h: links for each persistence method, on which a log must work.
+// kinds.h: links for each persistence method, on which a log must work, and where its bytes lie.
 #ifndef TESTS_UNIT_LOG_KINDS_H
 #define TESTS_UNIT_LOG_KINDS_H
 
 #include "support/loop.h"
+
+constexpr uint64_t POOL_DATA = 36864; // where the first object of a pool lies
+// The first log of a pool.
+constexpr uint64_t HEADER = POOL_DATA;
+constexpr uint64_t HEADS = 1024; // bytes of its head slots
+constexpr uint64_t RING = HEADER + 4096;
 
 struct Kind {
     const char *name;

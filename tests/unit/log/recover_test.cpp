@@ -13,8 +13,6 @@ using namespace loop;
 
 namespace
 {
-constexpr uint64_t HEADER = 36864;       // of the first log in a pool
-constexpr uint64_t RING = HEADER + 4096; // of its ring
 
 // Counts the warnings and errors of the server.
 struct Warnings {

@@ -15,10 +15,7 @@ using namespace loop;
 namespace
 {
 
-constexpr uint64_t HEADER = 36864; // of the first log in a pool
-constexpr uint64_t HEADS = 1024;   // bytes of its head slots
-constexpr uint64_t RING = HEADER + 4096;
-constexpr uint64_t CAPACITY = 8192;
+constexpr uint64_t LOG_BYTES = 8192;
 
 struct Outcome {
     int err = 0;
@@ -54,7 +51,7 @@ std::vector<Record> fill(rpm_conn *conn, unsigned trimmed = 3)
     uint64_t keep = 0;
 
     for (unsigned writer = 0; writer < 2; writer++) {
-        Log log(conn, "a", WRITER, CAPACITY);
+        Log log(conn, "a", WRITER, LOG_BYTES);
 
         for (unsigned i = 0; i < 10; i++) {
             std::string data = payload(writer * 10 + i, 20 + 37 * i);
@@ -77,7 +74,7 @@ void damage_slots(Server &server, uint32_t slots)
 // Flips a bit of the record at @lsn.
 void damage_record(Server &server, uint64_t lsn)
 {
-    server.pool.bytes[RING + lsn % CAPACITY + 30] ^= 1;
+    server.pool.bytes[RING + lsn % LOG_BYTES + 30] ^= 1;
 }
 
 struct Quiet {
@@ -157,7 +154,7 @@ TEST_CASE("repair: a head that is older than its records is brought up to them",
 
     CAPTURE(slots);
     {
-        Log log(conn, "a", WRITER, CAPACITY);
+        Log log(conn, "a", WRITER, LOG_BYTES);
         for (int i = 0; i < 5; i++)
             wrote.push_back({ "first", append(log, "first"), 1 });
         REQUIRE(rpm_log_trim(log, wrote[1].lsn) == 0);
@@ -244,7 +241,7 @@ TEST_CASE("repair: records behind a writer's seal do not come back", "[unit]")
     std::vector<Record> wrote;
 
     {
-        Log log(conn, "a", WRITER, CAPACITY);
+        Log log(conn, "a", WRITER, LOG_BYTES);
         for (int i = 0; i < 4; i++) {
             uint64_t lsn;
             REQUIRE(append_async(log, "ten bytes.", 0, RPM_MORE, &lsn) == 0);
@@ -314,7 +311,7 @@ TEST_CASE("repair: a living writer is fenced only if the caller asks for it", "[
     Server server;
     Conn mine(server, queued());
     Conn conn(server, queued());
-    Log writer(mine, "a", WRITER, CAPACITY);
+    Log writer(mine, "a", WRITER, LOG_BYTES);
 
     append(writer, "one");
     damage_slots(server, 15);
@@ -393,7 +390,7 @@ TEST_CASE("repair: for any bytes in header and ring, it ends and returns no inve
         for (uint64_t i = 0; i < 64; i++) {
             bool header = rpmi_rng_below(&rng, 3) != 0;
             uint64_t at = header ? HEADER + rpmi_rng_below(&rng, HEADS + 64)
-                                 : RING + rpmi_rng_below(&rng, CAPACITY);
+                                 : RING + rpmi_rng_below(&rng, LOG_BYTES);
             // A bit, a word, or a line of other bytes.
             switch (rpmi_rng_below(&rng, 3)) {
             case 0:
@@ -405,14 +402,14 @@ TEST_CASE("repair: for any bytes in header and ring, it ends and returns no inve
                 break;
             default:
                 std::memcpy(&server.pool.bytes[at & ~63ull],
-                            &server.pool.bytes[RING + (rpmi_rng_below(&rng, CAPACITY) & ~63ull)],
+                            &server.pool.bytes[RING + (rpmi_rng_below(&rng, LOG_BYTES) & ~63ull)],
                             64);
             }
         }
         Outcome done = repair(conn, RPM_REPAIR_WRITE | RPM_REPAIR_DISCARD);
         INFO(done.text);
         REQUIRE(done.err == 0);
-        REQUIRE(done.report.tail_lsn - done.report.head_lsn <= CAPACITY);
+        REQUIRE(done.report.tail_lsn - done.report.head_lsn <= LOG_BYTES);
         repaired += done.report.done;
         CHECK(repair(conn).report.state == RPM_REPAIR_SOUND);
         Log log(conn, "a", RPM_LOG_WRITE);

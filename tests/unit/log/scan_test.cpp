@@ -12,8 +12,6 @@ using namespace loop;
 namespace
 {
 
-constexpr uint64_t RING = 36864 + 4096; // of the first log in a pool
-
 std::vector<Kind> two_kinds()
 {
     std::vector<Kind> two = { kinds()[0], kinds()[1] };
@@ -309,9 +307,6 @@ TEST_CASE("scan: which epochs belong where", "[unit]")
 
 namespace
 {
-
-constexpr uint64_t HEADER = 36864; // of the first log in a pool
-constexpr uint64_t HEADS = 1024;   // bytes of its head slots
 
 // Writer, reader and verify get the error, and the ring does not change.
 void check_refused(Server &server, rpm_conn *conn)

@@ -5,7 +5,7 @@
 namespace
 {
 
-rpm_facts nvm(rpm_answer ddio, rpm_method only)
+rpm_facts eadr(rpm_answer ddio, rpm_method only)
 {
     rpm_facts facts = facts_of(RPM_DOMAIN_EADR, ddio, bit(only));
 
@@ -15,7 +15,7 @@ rpm_facts nvm(rpm_answer ddio, rpm_method only)
 
 std::string says(rpm_answer ddio, rpm_method only)
 {
-    return said(rpmi_rule_ddio, nvm(ddio, only), request_of(RPM_REQUEST_APPEND));
+    return said(rpmi_rule_ddio, eadr(ddio, only), request_of(RPM_REQUEST_APPEND));
 }
 
 const rpm_answer DDIO[] = { RPM_UNKNOWN, RPM_NO, RPM_YES };
@@ -28,8 +28,8 @@ TEST_CASE("rule_ddio: H3 wants DDIO off where the NIC alone writes", "[unit]")
     rpm_request request = request_of(RPM_REQUEST_APPEND);
 
     for (rpm_answer ddio : DDIO) {
-        CHECK(plan_of(nvm(ddio, method), request).ddio == RPM_NO);
-        CHECK(plan_of(nvm(ddio, method), without(request, 3)).ddio == 0);
+        CHECK(plan_of(eadr(ddio, method), request).ddio == RPM_NO);
+        CHECK(plan_of(eadr(ddio, method), without(request, 3)).ddio == 0);
     }
     CHECK(says(RPM_NO, method) == "DDIO is off, as one-sided writes want it");
     CHECK(says(RPM_YES, method).find("switch it off") != std::string::npos);
@@ -42,8 +42,8 @@ TEST_CASE("rule_ddio: H3 wants DDIO on where messages are polled", "[unit]")
     rpm_request request = request_of(RPM_REQUEST_APPEND);
 
     for (rpm_answer ddio : DDIO) {
-        CHECK(plan_of(nvm(ddio, method), request).ddio == RPM_YES);
-        CHECK(plan_of(nvm(ddio, method), without(request, 3)).ddio == 0);
+        CHECK(plan_of(eadr(ddio, method), request).ddio == RPM_YES);
+        CHECK(plan_of(eadr(ddio, method), without(request, 3)).ddio == 0);
     }
     CHECK(says(RPM_YES, method) == "DDIO is on, as messages want it");
     CHECK(says(RPM_NO, method).find("messages want it on") != std::string::npos);
@@ -55,9 +55,9 @@ TEST_CASE("rule_ddio: with the rule off, it reports the DDIO state", "[unit]")
     rpm_request request = without(request_of(RPM_REQUEST_APPEND), 3);
     rpm_method method = GENERATE(RPM_METHOD_READ, RPM_METHOD_COPY);
 
-    CHECK(said(rpmi_rule_ddio, nvm(RPM_NO, method), request) == "DDIO is taken as found: off");
-    CHECK(said(rpmi_rule_ddio, nvm(RPM_YES, method), request) == "DDIO is taken as found: on");
-    CHECK(said(rpmi_rule_ddio, nvm(RPM_UNKNOWN, method), request).find("not known") !=
+    CHECK(said(rpmi_rule_ddio, eadr(RPM_NO, method), request) == "DDIO is taken as found: off");
+    CHECK(said(rpmi_rule_ddio, eadr(RPM_YES, method), request) == "DDIO is taken as found: on");
+    CHECK(said(rpmi_rule_ddio, eadr(RPM_UNKNOWN, method), request).find("not known") !=
           std::string::npos);
 }
 
@@ -65,8 +65,8 @@ TEST_CASE("rule_ddio: without a NIC or persistent memory DDIO does not matter", 
 {
     rpm_request request = request_of(RPM_REQUEST_APPEND);
 
-    CHECK(plan_of(nvm(RPM_YES, RPM_METHOD_STORE), request).ddio == 0);
-    CHECK(plan_of(nvm(RPM_YES, RPM_METHOD_READ), request_of(RPM_REQUEST_ATOMIC)).ddio == 0);
+    CHECK(plan_of(eadr(RPM_YES, RPM_METHOD_STORE), request).ddio == 0);
+    CHECK(plan_of(eadr(RPM_YES, RPM_METHOD_READ), request_of(RPM_REQUEST_ATOMIC)).ddio == 0);
     CHECK(plan_of(facts_of(RPM_DOMAIN_MSYNC, RPM_YES, EVERY_METHOD), request).ddio == 0);
 }
 

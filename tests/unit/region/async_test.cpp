@@ -6,11 +6,6 @@ using namespace loop;
 namespace
 {
 
-void *number(uint64_t n)
-{
-    return reinterpret_cast<void *>(static_cast<uintptr_t>(n));
-}
-
 // A DRAM region: all four kinds of operations work there.
 struct World {
     Server server;

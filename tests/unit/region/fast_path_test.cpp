@@ -14,14 +14,14 @@ namespace
 constexpr uint64_t BYTES = 64 << 10;
 
 // One of two equal simulated worlds, with a guarded region and lock words; both must end alike.
-struct World {
+struct FastPathWorld {
     Server server;
     Conn conn;
     Log log;
     Region rows;
     Region words;
 
-    World(bool fast, uint32_t line_bytes, uint32_t slot_bytes)
+    FastPathWorld(bool fast, uint32_t line_bytes, uint32_t slot_bytes)
         : conn(server, with_fast_path(fast, line_bytes)), log(conn, "l", WRITER, 64 << 10),
           words(conn, "w", 4096, 0, RPM_REGION_DRAM)
     {
@@ -69,7 +69,7 @@ Step random_step(rpmi_rng *rng, uint32_t slot_bytes)
     return step;
 }
 
-int write_all(World &world, const Step &step, uint32_t flags)
+int write_all(FastPathWorld &world, const Step &step, uint32_t flags)
 {
     std::vector<rpm_patch> patches;
     uint64_t at = step.offset;
@@ -81,7 +81,7 @@ int write_all(World &world, const Step &step, uint32_t flags)
     return rpm_region_writev(world.rows, patches.data(), static_cast<uint32_t>(patches.size()));
 }
 
-Outcome take(World &world, const Step &step)
+Outcome take(FastPathWorld &world, const Step &step)
 {
     Outcome outcome;
 
@@ -120,8 +120,8 @@ TEST_CASE("region fast path: it reads, swaps and leaves the bytes as the general
 {
     uint32_t line_bytes = GENERATE(64u, 256u);
     uint32_t slot_bytes = GENERATE(0u, 64u, 256u);
-    World fast(true, line_bytes, slot_bytes);
-    World plain(false, line_bytes, slot_bytes);
+    FastPathWorld fast(true, line_bytes, slot_bytes);
+    FastPathWorld plain(false, line_bytes, slot_bytes);
     rpmi_rng rng;
     uint64_t refused = 0;
 
@@ -155,7 +155,7 @@ TEST_CASE("region fast path: it reads, swaps and leaves the bytes as the general
 
 TEST_CASE("region fast path: a fenced client gets RPM_E_FENCED and stores nothing", "[unit]")
 {
-    World world(true, 64, 0);
+    FastPathWorld world(true, 64, 0);
     Conn other(world.server, with_fast_path(true, 64));
 
     REQUIRE(world.rows.write(0, "mine") == 0);
@@ -170,7 +170,7 @@ TEST_CASE("region fast path: a fenced client gets RPM_E_FENCED and stores nothin
 
 TEST_CASE("region fast path: a loss in it loses the connection", "[unit]")
 {
-    World world(true, 64, 0);
+    FastPathWorld world(true, 64, 0);
     std::string data(8, 'x');
     uint64_t found;
 
@@ -193,7 +193,7 @@ TEST_CASE("region fast path: a loss in it loses the connection", "[unit]")
 
 TEST_CASE("region fast path: a prefetch may name any range", "[unit]")
 {
-    World world(GENERATE(true, false), 64, 0);
+    FastPathWorld world(GENERATE(true, false), 64, 0);
 
     for (uint64_t offset : { uint64_t(0), uint64_t(1), BYTES - 1, BYTES, UINT64_MAX })
         for (size_t len : { size_t(0), size_t(1), size_t(64), size_t(BYTES), SIZE_MAX })

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // region.h: an open region and its bytes at the server.
-#ifndef TESTS_UNIT_RECORD_REGION_H
-#define TESTS_UNIT_RECORD_REGION_H
+#ifndef TESTS_UNIT_REGION_REGION_H
+#define TESTS_UNIT_REGION_REGION_H
 
 #include "unit/log/kinds.h"
 
-constexpr uint64_t POOL_DATA = 36864; // where the first object of a pool lies
+// The user pointer of request @n.
+inline void *number(uint64_t n)
+{
+    return reinterpret_cast<void *>(static_cast<uintptr_t>(n));
+}
 
 struct Region {
     rpm_region *region = nullptr;

@@ -10,11 +10,6 @@ using namespace loop;
 namespace
 {
 
-void *number(uint64_t n)
-{
-    return reinterpret_cast<void *>(static_cast<uintptr_t>(n));
-}
-
 rpm_step make(uint32_t kind, rpm_region *region, uint64_t offset, uint64_t len = 8)
 {
     rpm_step step = {};
@@ -27,13 +22,13 @@ rpm_step make(uint32_t kind, rpm_region *region, uint64_t offset, uint64_t len =
     return step;
 }
 
-struct World {
+struct StepsWorld {
     Server server;
     Conn conn;
     Region rows;
     Region words;
 
-    explicit World(const Kind &kind, const rpm_conn_opts &conn_opts, uint32_t inflight_max = 0)
+    explicit StepsWorld(const Kind &kind, const rpm_conn_opts &conn_opts, uint32_t inflight_max = 0)
         : conn(server, kind.setup, &conn_opts)
     {
         rpm_region_opts opts = rpm_region_opts_init();
@@ -52,7 +47,7 @@ struct World {
 TEST_CASE("steps: results arrive at their buffers, without allocation", "[unit]")
 {
     EACH_KIND(kind);
-    World world(kind, conn_opts);
+    StepsWorld world(kind, conn_opts);
     uint64_t found[3] = { 99, 99, 99 };
     char data[2][12] = {};
     uint32_t done = 99;
@@ -98,7 +93,7 @@ TEST_CASE("steps: results arrive at their buffers, without allocation", "[unit]"
 TEST_CASE("steps: a list that ends early says where, and runs no later step", "[unit]")
 {
     EACH_KIND(kind);
-    World world(kind, conn_opts);
+    StepsWorld world(kind, conn_opts);
     uint64_t found[3] = { 99, 99, 99 };
     uint32_t done = 99;
     rpm_step steps[3] = { make(RPM_STEP_FAA, world.words, 0), make(RPM_STEP_READ, world.words, 0),
@@ -127,7 +122,7 @@ TEST_CASE("steps: a list that ends early says where, and runs no later step", "[
 TEST_CASE("steps: an invalid list is refused at once, and nothing is sent", "[unit]")
 {
     EACH_KIND(kind);
-    World world(kind, conn_opts);
+    StepsWorld world(kind, conn_opts);
     Conn other(world.server, kind.setup, &conn_opts);
     Region theirs(other, "theirs", 100);
     uint64_t ops = world.conn.link->ops;
@@ -200,7 +195,7 @@ TEST_CASE("steps: an impossible answer is refused", "[unit]")
 
     for (const auto &row : rows) {
         Kind kind = { "copy", queued(), RPM_METHOD_COPY };
-        World world(kind, with_method(RPM_METHOD_COPY));
+        StepsWorld world(kind, with_method(RPM_METHOD_COPY));
         uint64_t found[2] = { 99, 99 };
         rpm_step steps[2] = { make(RPM_STEP_FAA, world.words, 0),
                               make(RPM_STEP_FAA, world.words, 0) };
@@ -230,7 +225,7 @@ TEST_CASE("steps: an impossible answer is refused", "[unit]")
 TEST_CASE("steps: lists wait for room like other operations", "[unit]")
 {
     EACH_KIND(kind);
-    World world(kind, conn_opts, 3);
+    StepsWorld world(kind, conn_opts, 3);
     rpm_step step = make(RPM_STEP_FAA, world.words, 0);
 
     for (int round = 0; round < 300; round++) {
@@ -251,7 +246,7 @@ TEST_CASE("steps: lost at any op, each list still ends once", "[unit]")
     bool late = GENERATE(false, true);
 
     for (uint64_t at = 1; at < 6; at++) {
-        World world(kind, conn_opts);
+        StepsWorld world(kind, conn_opts);
         uint64_t found[5];
         rpm_step steps[5];
         uint64_t sent = 0;

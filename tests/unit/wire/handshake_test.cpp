@@ -32,7 +32,7 @@ static rpmi_transcript sample_transcript(const char *secret)
     return transcript;
 }
 
-static rpmi_accept sample_accept()
+static rpmi_accept admitted()
 {
     rpmi_accept accepted = {};
 
@@ -49,7 +49,7 @@ TEST_CASE("handshake: with a common secret the client is accepted, and its wishe
     for (const char *secret : { "", "open sesame" }) {
         rpmi_transcript transcript = sample_transcript(secret);
         unsigned char sealed[RPMI_SEALED_BYTES];
-        rpmi_accept accepted = sample_accept();
+        rpmi_accept accepted = admitted();
         rpmi_accept found;
         rpmi_auth auth;
 
@@ -69,7 +69,7 @@ TEST_CASE("handshake: another secret is refused by client and server", "[wire]")
 {
     rpmi_transcript transcript = sample_transcript("open sesame");
     unsigned char sealed[RPMI_SEALED_BYTES];
-    rpmi_accept accepted = sample_accept();
+    rpmi_accept accepted = admitted();
     rpmi_auth auth;
 
     for (const char *other : { "", "open sesame ", "Open sesame" }) {
@@ -95,7 +95,7 @@ TEST_CASE("handshake: an accept message of another conversation is refused", "[w
     rpmi_transcript one = sample_transcript("open sesame");
     rpmi_transcript other = sample_transcript("open sesame");
     unsigned char sealed[RPMI_SEALED_BYTES];
-    rpmi_accept accepted = sample_accept();
+    rpmi_accept accepted = admitted();
 
     REQUIRE(rpmi_sealed_make(&other, "open sesame", &accepted, sealed) == 0);
     CHECK(rpmi_sealed_get(&one, "open sesame", sealed, &accepted) == RPM_E_DENIED);
@@ -105,7 +105,7 @@ TEST_CASE("handshake: a refusal is accepted without a proof", "[wire]")
 {
     rpmi_transcript transcript = sample_transcript("open sesame");
     unsigned char sealed[RPMI_SEALED_BYTES];
-    rpmi_accept accepted = sample_accept();
+    rpmi_accept accepted = admitted();
     rpmi_accept found;
 
     accepted.status = RPM_E_REFUSED;
@@ -119,7 +119,7 @@ TEST_CASE("handshake: every changed byte of an auth message or an accept message
 {
     rpmi_transcript transcript = sample_transcript("open sesame");
     unsigned char sealed[RPMI_SEALED_BYTES];
-    rpmi_accept accepted = sample_accept();
+    rpmi_accept accepted = admitted();
     rpmi_auth auth;
 
     REQUIRE(rpmi_sealed_make(&transcript, "open sesame", &accepted, sealed) == 0);
@@ -145,7 +145,7 @@ TEST_CASE("handshake: every changed byte of what is sent with an accept message 
 {
     rpmi_transcript transcript = sample_transcript("open sesame");
     unsigned char sealed[RPMI_SEALED_BYTES];
-    rpmi_accept accepted = sample_accept();
+    rpmi_accept accepted = admitted();
     rpmi_accept found;
 
     transcript.beside_bytes = 48;

@@ -6,9 +6,11 @@
 #include "support/catch.h"
 #include "support/server.h"
 #include <dtx/cluster.h>
+#include <dtx/error.h>
 #include <dtx/session.h>
 
 #include <algorithm>
+#include <functional>
 #include <librpm/sim.h>
 #include <memory>
 #include <utility>
@@ -142,6 +144,18 @@ class Database
 template <class Body> dtx::Status now(dtx::Session &session, Body body)
 {
     return session.transact_now(std::move(body)).status;
+}
+
+// The code of the error that @act ends with; 0 if it ends well.
+inline int code_of(const std::function<void()> &act)
+{
+    try {
+        act();
+    } catch (const dtx::Error &error) {
+        UNSCOPED_INFO(error.what());
+        return error.code();
+    }
+    return 0;
 }
 
 #endif

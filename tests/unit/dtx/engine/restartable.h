@@ -4,9 +4,7 @@
 #define TESTS_UNIT_DTX_ENGINE_RESTARTABLE_H
 
 #include "unit/dtx/engine/database.h"
-#include <dtx/error.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -65,17 +63,6 @@ struct RestartableDatabase {
     std::vector<std::unique_ptr<support::Server>> servers;
     std::unique_ptr<dtx::Cluster> cluster;
 };
-
-inline int code_of(const std::function<void()> &act)
-{
-    try {
-        act();
-    } catch (const dtx::Error &error) {
-        UNSCOPED_INFO(error.what());
-        return error.code();
-    }
-    return 0;
-}
 
 inline std::string why_of(const std::function<void()> &act)
 {

@@ -10,8 +10,8 @@ namespace
 {
 
 // A graph and its history. Each edge has an object of its own.
-struct World {
-    explicit World(const Story &story, bool strict)
+struct StoryGraph {
+    explicit StoryGraph(const Story &story, bool strict)
         : history(story.history()), outcomes(history, false), versions(history, outcomes, false),
           graph(history, versions, strict)
     {
@@ -50,19 +50,19 @@ Story ring(uint64_t count)
 TEST_CASE("cycles: a path has no cycle, a ring is one", "[unit]")
 {
     Story story = ring(5);
-    World closed(story, true);
+    StoryGraph closed(story, true);
 
     REQUIRE(closed.shortest(kPlain) == 5);
     story.lines[0].reads.clear();
-    World open(story, true);
+    StoryGraph open(story, true);
     REQUIRE(components(open.graph, kAllDeps).empty());
 }
 
 TEST_CASE("cycles: a ring of a million is found without a deep stack", "[unit]")
 {
     constexpr uint64_t kLength = rounds(1000000);
-    World world(ring(kLength), true);
-    auto found = components(world.graph, kPlain);
+    StoryGraph drawn(ring(kLength), true);
+    auto found = components(drawn.graph, kPlain);
 
     REQUIRE(found.size() == 1);
     REQUIRE(found[0].size() == kLength);
@@ -79,8 +79,8 @@ TEST_CASE("cycles: separate rings are separate components", "[unit]")
         line.writes[0].object += 100;
         story.lines.push_back(line);
     }
-    World world(story, true);
-    auto found = components(world.graph, kPlain);
+    StoryGraph drawn(story, true);
+    auto found = components(drawn.graph, kPlain);
     REQUIRE(found.size() == 2);
     REQUIRE(found[0].size() + found[1].size() == 7);
 }
@@ -91,8 +91,8 @@ TEST_CASE("cycles: the shortest of several is reported", "[unit]")
 
     // 3 reads a version that 6 made: a shorter cycle from 3 to 6 and back.
     story.lines[2].reads.push_back({ 5, 1, 6 });
-    World world(story, true);
-    REQUIRE(world.shortest(kPlain) == 4);
+    StoryGraph drawn(story, true);
+    REQUIRE(drawn.shortest(kPlain) == 4);
 }
 
 TEST_CASE("cycles: a cycle that is shorter by one is reported, in whatever order they are searched",
@@ -106,9 +106,9 @@ TEST_CASE("cycles: a cycle that is shorter by one is reported, in whatever order
 
         // The successor of @skipped also depends on its predecessor.
         story.lines[(skipped + 1) % kCount].reads.push_back({ before, 1, before + 1 });
-        World world(story, true);
+        StoryGraph drawn(story, true);
         CAPTURE(skipped);
-        REQUIRE(world.shortest(kPlain) == kCount - 1);
+        REQUIRE(drawn.shortest(kPlain) == kCount - 1);
     }
 }
 
@@ -121,10 +121,10 @@ TEST_CASE("cycles: a simpler class is preferred to a shorter cycle", "[unit]")
     story.lines[0].writes.push_back({ 101, 2 });
     story.lines[1].reads.push_back({ 101, 1, 0 });
     story.lines[1].writes.push_back({ 100, 2 });
-    World world(story, true);
-    REQUIRE(world.shortest(kPlain) == 5);
+    StoryGraph drawn(story, true);
+    REQUIRE(drawn.shortest(kPlain) == 5);
     story.lines[4].reads.clear();
-    World skew(story, true);
+    StoryGraph skew(story, true);
     REQUIRE(skew.shortest(kPlain) == 2);
 }
 
@@ -139,8 +139,8 @@ TEST_CASE("cycles: a cycle with one rw edge is preferred to one with two", "[uni
     story.lines[1].reads.push_back({ 50, 1, 6 });
     story.lines.push_back({ 6, 1, 2, { { 0, 1, 1 }, { 100, 1, 0 } }, { { 50, 1 }, { 101, 2 } } });
     story.lines.push_back({ 7, 1, 2, { { 101, 1, 0 } }, { { 100, 2 } } });
-    World world(story, true);
-    REQUIRE(world.shortest(kPlain) == 5);
+    StoryGraph drawn(story, true);
+    REQUIRE(drawn.shortest(kPlain) == 5);
 }
 
 TEST_CASE("cycles: points in time do not count as hops", "[unit]")
@@ -150,14 +150,14 @@ TEST_CASE("cycles: points in time do not count as hops", "[unit]")
 
     for (uint64_t i = 0; i < 100; i++)
         story.lines.push_back({ 10 + i, 10 + 3 * i, 11 + 3 * i, {}, {} });
-    World world(story, true);
-    REQUIRE(components(world.graph, kPlain).empty());
-    REQUIRE(world.shortest(kAllDeps) == 2);
+    StoryGraph drawn(story, true);
+    REQUIRE(components(drawn.graph, kPlain).empty());
+    REQUIRE(drawn.shortest(kAllDeps) == 2);
     // A path of three hops beside them is not shorter.
     story.lines[0].writes.push_back({ 6, 1 });
     story.lines.push_back({ 3, 1, 2000, { { 6, 1, 1 } }, { { 7, 1 } } });
     story.lines.push_back({ 4, 1, 2000, { { 7, 1, 3 } }, { { 8, 1 } } });
     story.lines[1].reads.push_back({ 8, 1, 4 });
-    World beside(story, true);
+    StoryGraph beside(story, true);
     REQUIRE(beside.shortest(kAllDeps) == 2);
 }

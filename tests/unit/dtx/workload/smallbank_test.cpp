@@ -5,8 +5,8 @@
 #include "workload/smallbank/programs.h"
 #include "workload/smallbank/smallbank.h"
 
-using namespace dtx;
-using namespace dtx::smallbank;
+namespace dtx::smallbank
+{
 
 namespace
 {
@@ -251,3 +251,5 @@ TEST_CASE("smallbank: the totals detect canaries of the engine")
         support::check_totals_show(workload, 2, canary);
     }
 }
+
+} // namespace dtx::smallbank

@@ -9,8 +9,8 @@
 
 #include <set>
 
-using namespace dtx;
-using namespace dtx::tatp;
+namespace dtx::tatp
+{
 
 namespace
 {
@@ -338,3 +338,5 @@ TEST_CASE("tatp: every check detects its violation")
                         CallForwarding{ 8, {} });
     CHECK(found("call forwarding: at no time: from 8 to 8") == 1);
 }
+
+} // namespace dtx::tatp

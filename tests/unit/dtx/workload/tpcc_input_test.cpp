@@ -7,8 +7,8 @@
 
 #include <map>
 
-using namespace dtx;
-using namespace dtx::tpcc;
+namespace dtx::tpcc
+{
 
 namespace
 {
@@ -276,3 +276,5 @@ TEST_CASE("tpcc input: parameters out of range are refused by name")
     CHECK(refused([](Parameters &p) { p.rollbacks = 10001; }, "rollbacks"));
     CHECK(refused([](Parameters &p) { p.room = 0; }, "room"));
 }
+
+} // namespace dtx::tpcc

@@ -8,8 +8,8 @@
 #include "workload/tpcc/tpcc.h"
 #include "workload/tpcc/transactions.h"
 
-using namespace dtx;
-using namespace dtx::tpcc;
+namespace dtx::tpcc
+{
 
 namespace
 {
@@ -496,3 +496,5 @@ TEST_CASE("tpcc: names, entries by customer, stock and rows are checked too")
     support::erase_row(store.cluster(), tables.item, item_key(1, 5, 1));
     CHECK(support::count_of(store.check(), "rows: items 99 and 100") == 1);
 }
+
+} // namespace dtx::tpcc

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <set>
 
-using namespace dtx;
-using namespace dtx::ycsb;
+namespace dtx::ycsb
+{
 
 namespace
 {
@@ -333,3 +333,5 @@ TEST_CASE("txn: a row of bytes has the table's size or is refused")
     CHECK(code_of([&](Txn &txn) { return txn.write(workload.tables().records, 1, small); }) ==
           RPM_E_INVAL);
 }
+
+} // namespace dtx::ycsb

@@ -21,6 +21,13 @@ inline rpmi_params params_of(const std::string &preset)
     return preset_of(preset.c_str()).cost;
 }
 
+inline const rpmi_params HINTS = params_of("hints");
+
+inline double mops(const rpm_cost &cost)
+{
+    return static_cast<double>(cost.ops) * 1e6 / static_cast<double>(cost.duration_ps);
+}
+
 // One thread, one operation at a time, DDIO off.
 inline rpm_load load_of(rpm_load_by by, rpm_load_op op)
 {

@@ -4,8 +4,6 @@
 namespace
 {
 
-const rpmi_params HINTS = params_of("hints");
-
 // A message of so many bytes, from its posting until the server's NIC has it.
 uint64_t there(uint64_t bytes, uint64_t posts = 1)
 {

@@ -4,8 +4,6 @@
 namespace
 {
 
-const rpmi_params HINTS = params_of("hints");
-
 // The time that a thread spends on the answer of a phase of one operation.
 const uint64_t TAKEN = HINTS.nic_poll + HINTS.client_switch;
 

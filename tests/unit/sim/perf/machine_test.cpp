@@ -6,8 +6,6 @@
 namespace
 {
 
-const rpmi_params HINTS = params_of("hints");
-
 // One client machine whose threads read 8 bytes of DRAM at a time.
 Cluster reader(uint32_t threads, uint32_t coroutines)
 {
@@ -18,11 +16,6 @@ Cluster reader(uint32_t threads, uint32_t coroutines)
     cluster.load.coroutines = coroutines;
     cluster.load.transactions = rounds(40000);
     return cluster;
-}
-
-double mops(const rpm_cost &cost)
-{
-    return static_cast<double>(cost.ops) * 1e6 / static_cast<double>(cost.duration_ps);
 }
 
 double mops(Cluster &cluster, uint32_t doorbells)

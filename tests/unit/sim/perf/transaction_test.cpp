@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "cluster.h"
 
-static const rpmi_params HINTS = params_of("hints");
-
 TEST_CASE("transaction: operations of a phase overlap, and phases follow each other", "[unit]")
 {
     rpm_script_op read = in_dram(op_of(0, RPM_LOAD_READ, 8));

@@ -4,8 +4,6 @@
 namespace
 {
 
-const rpmi_params HINTS = params_of("hints");
-
 rpm_script_op at(rpm_script_op op, uint32_t role, uint32_t word = 1)
 {
     op.role = role;
@@ -36,11 +34,6 @@ Cluster threads_of(std::vector<Ops> ops, uint32_t threads, uint32_t words = 1)
     cluster.load.threads = threads;
     cluster.load.words = words;
     return cluster;
-}
-
-double mops(const rpm_cost &cost)
-{
-    return static_cast<double>(cost.ops) * 1e6 / static_cast<double>(cost.duration_ps);
 }
 
 } // namespace

@@ -6,17 +6,6 @@
 #include "unit/dtx/engine/database.h"
 #include <dtx/error.h>
 
-static int code_of(const std::function<void()> &act)
-{
-    try {
-        act();
-    } catch (const dtx::Error &error) {
-        INFO(error.what());
-        return error.code();
-    }
-    return 0;
-}
-
 TEST_CASE("dtx: a database is created once", "[unit]")
 {
     Database db(3, replicated(2));
