@@ -113,12 +113,13 @@ endfunction()
 
 # What scripts/test builds: rpm_quick_tests under ASan and UBSan, and rpm_short_tests in a release
 # build; with --full all of the release build, and rpm_threaded_tests, those with several threads, under TSan.
-# rpm_library_tests: tests of lib/. scripts/test runs them in the build without RDMA, TLS and NUMA.
+# rpm_optional_tests: what depends on RDMA, TLS and NUMA: the transports, the server, and all above them on each
+# transport. scripts/test runs them in the build without these three, where all other objects are as in a release.
 # rpm_cross_tests: what scripts/cross builds for another architecture and runs by an emulator: all but unit_base,
 # which starts itself as a child, and unit_shm, which needs robust futexes. The emulator of programs carries out
 # neither as a kernel does; the guest of tests/live/lab/arm64 runs these two.
 if(LIBRPM_TESTS)
-    foreach(name quick short threaded library cross)
+    foreach(name quick short threaded optional cross)
         add_custom_target(rpm_${name}_tests)
     endforeach()
 endif()
@@ -148,10 +149,32 @@ function(rpm_unity name)
     endforeach()
 endfunction()
 
-# rpm_test(NAME LABEL label... [THREADED] [USER] [COMMAND_ARGS ...] [TIMEOUT s] SOURCES file...): a
-# Catch2 program that sees the library's internals; as a USER the libraries as they are installed.
+# rpm_add_tests(NAME PARTS COMMAND_ARGS SOURCES LABEL TIMEOUT): runs the program NAME, in PARTS runs that can
+# run beside each other, each with the tests of its share of the sources.
+function(rpm_add_tests name parts args sources label timeout)
+    if(NOT parts)
+        add_test(NAME ${name} COMMAND ${name} ${args})
+        rpm_test_properties(${name} "${label}" "${timeout}")
+        return()
+    endif()
+    list(TRANSFORM sources REPLACE "^(.*/)?([^/]+)[.]cpp$" "[#\\2]")
+    list(REMOVE_DUPLICATES sources)
+    set(part 0)
+    foreach(tag ${sources})
+        math(EXPR part "${part} % ${parts} + 1")
+        list(APPEND tags_${part} ${tag})
+    endforeach()
+    foreach(part RANGE 1 ${parts})
+        list(JOIN tags_${part} "," tags)
+        add_test(NAME ${name}_${part} COMMAND ${name} --filenames-as-tags --warn NoTests ${tags} ${args})
+        rpm_test_properties(${name}_${part} "${label}" "${timeout}")
+    endforeach()
+endfunction()
+
+# rpm_test(NAME LABEL label... [THREADED] [USER] [COMMAND_ARGS ...] [TIMEOUT s] [PARTS n] SOURCES file...):
+# a Catch2 program that sees the library's internals; as a USER the libraries as they are installed.
 function(rpm_test name)
-    cmake_parse_arguments(arg "THREADED;USER" "TIMEOUT" "LABEL;SOURCES;COMMAND_ARGS" ${ARGN})
+    cmake_parse_arguments(arg "THREADED;USER" "TIMEOUT;PARTS" "LABEL;SOURCES;COMMAND_ARGS" ${ARGN})
     add_executable(${name} ${arg_SOURCES})
     if(arg_USER)
         target_link_libraries(${name} PRIVATE rpm_sim)
@@ -170,9 +193,9 @@ function(rpm_test name)
         rpm_unity(${name})
         add_dependencies(rpm_quick_tests ${name})
         list(APPEND arg_LABEL quick)
-        if(name MATCHES "^(unit_|golden_format|conform_)" AND NOT name MATCHES "^unit_dtx")
-            add_dependencies(rpm_library_tests ${name})
-            list(APPEND arg_LABEL library)
+        if(name MATCHES "^(unit_(serve|shm|stream|transport|verbs)|conform_)")
+            add_dependencies(rpm_optional_tests ${name})
+            list(APPEND arg_LABEL optional)
         endif()
     endif()
     if(CMAKE_CROSSCOMPILING AND name MATCHES "${RPM_CROSS}")
@@ -183,8 +206,7 @@ function(rpm_test name)
         add_dependencies(rpm_threaded_tests ${name})
         list(APPEND arg_LABEL threaded)
     endif()
-    add_test(NAME ${name} COMMAND ${name} ${arg_COMMAND_ARGS})
-    rpm_test_properties(${name} "${arg_LABEL}" "${arg_TIMEOUT}")
+    rpm_add_tests(${name} "${arg_PARTS}" "${arg_COMMAND_ARGS}" "${arg_SOURCES}" "${arg_LABEL}" "${arg_TIMEOUT}")
 endfunction()
 
 # rpm_script_test(NAME LABEL label... [TIMEOUT s] COMMAND word...): any other command as a test.
