@@ -377,7 +377,7 @@ static void *link_stage(rpmi_link *base, uint64_t bytes)
 
     if (bytes > link->staging_left)
         return nullptr;
-    block = rpmi_alloc(bytes, RPMI_LINE_BYTES);
+    block = rpmi_alloc_unset(bytes, RPMI_LINE_BYTES); // most of it is never written
     if (block == nullptr)
         return nullptr;
     link->staging_left -= bytes;

@@ -48,6 +48,7 @@ Log::Log(rpm_conn *conn, const char *name, uint32_t flags, uint64_t capacity, ui
 
     opts.flags = flags;
     opts.capacity_bytes = capacity != 0 ? capacity : 64u << 10;
+    opts.staging_bytes = std::clamp<uint64_t>(opts.capacity_bytes, 64u << 10, 1u << 20);
     opts.level = level;
     REQUIRE(open(conn, name, opts) == 0);
 }
