@@ -133,20 +133,29 @@ set(RPM_CROSS "^(golden_format|conform_.*|unit_(conn|log|plan|pool|region|pmem|s
 function(rpm_test_options name)
     target_compile_definitions(${name} PRIVATE CATCH_CONFIG_FAST_COMPILE
         $<$<BOOL:${CMAKE_CROSSCOMPILING}>:RPM_EMULATED>)
-    # GCC takes a coroutine of a lambda for one with a name of its own in a file that another includes.
-    target_compile_options(${name} PRIVATE -O0 -g1 $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    target_compile_options(${name} PRIVATE -O0 -g1)
 endfunction()
 
 # rpm_unity(NAME): compiles the sources of each folder of a program as one, in half of the time. A name that two
 # files of a folder give to a helper is then an error, also in an anonymous namespace.
 function(rpm_unity name)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    # GCC takes a coroutine of a lambda for one with a name of its own in a file that another includes.
+    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     get_target_property(sources ${name} SOURCES)
     foreach(source ${sources})
         cmake_path(GET source PARENT_PATH folder)
         string(MAKE_C_IDENTIFIER "${name}_${folder}" group)
         set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
     endforeach()
+endfunction()
+
+# rpm_unity_sanitized(NAME): rpm_unity() for a sanitizer; a release compiles each file alone, which shows that it
+# includes what it needs.
+function(rpm_unity_sanitized name)
+    if(LIBRPM_SANITIZE)
+        rpm_unity(${name})
+    endif()
 endfunction()
 
 # rpm_add_tests(NAME PARTS COMMAND_ARGS SOURCES LABEL TIMEOUT): runs the program NAME, in PARTS runs that can

@@ -98,7 +98,7 @@ void put_entry(std::string &out, const Entry &entry)
 }
 
 /* Appends a JSON string. Bytes that are not printable ASCII become '?'. */
-std::string quoted(std::string_view text)
+std::string json_string(std::string_view text)
 {
     std::string out = "\"";
 
@@ -112,7 +112,7 @@ std::string quoted(std::string_view text)
 
 void put_header(std::string &out, const Header &header)
 {
-    std::string workload = quoted(header.workload);
+    std::string workload = json_string(header.workload);
     Line line(out, kEntryBytes + workload.size());
 
     line.add("{\"dtx\":1,\"what\":\"header\",\"workload\":");

@@ -17,7 +17,7 @@
 namespace dtx
 {
 
-static constexpr std::array<std::pair<const char *, Via Phases::*>, 5> kNames{ {
+static constexpr std::array<std::pair<const char *, Via Phases::*>, 5> kPhaseNames{ {
     { "execute", &Phases::execute },
     { "lock", &Phases::lock },
     { "validate", &Phases::validate },
@@ -39,7 +39,7 @@ Phases Phases::parse(const std::string &text)
     for (std::string word; std::getline(words, word, ',');) {
         bool known = false;
 
-        for (const auto &[name, phase] : kNames)
+        for (const auto &[name, phase] : kPhaseNames)
             if (word == name) {
                 phases.*phase = Via::call;
                 known = true;
@@ -56,7 +56,7 @@ std::vector<std::string> Phases::words()
 {
     std::vector<std::string> words = { "fewest", "one-sided", "call", "hybrid" };
 
-    for (const auto &[name, phase] : kNames)
+    for (const auto &[name, phase] : kPhaseNames)
         words.emplace_back(name);
     return words;
 }

@@ -17,7 +17,7 @@
 namespace dtx
 {
 
-static constexpr std::array<std::pair<const char *, bool Techniques::*>, 4> kNames{ {
+static constexpr std::array<std::pair<const char *, bool Techniques::*>, 4> kTechniqueNames{ {
     { "throttle", &Techniques::throttle },
     { "backoff", &Techniques::backoff },
     { "depth", &Techniques::depth },
@@ -26,7 +26,7 @@ static constexpr std::array<std::pair<const char *, bool Techniques::*>, 4> kNam
 
 static void set(Techniques &techniques, const std::string &word, bool on)
 {
-    for (const auto &[name, technique] : kNames)
+    for (const auto &[name, technique] : kTechniqueNames)
         if (word == name) {
             techniques.*technique = on;
             return;
@@ -60,7 +60,7 @@ std::vector<std::string> Techniques::words()
     std::vector<std::string> words = { "all", "none" };
 
     for (const char *sign : { "", "-" })
-        for (const auto &[name, technique] : kNames)
+        for (const auto &[name, technique] : kTechniqueNames)
             words.push_back(std::string(sign) + name);
     return words;
 }

@@ -46,7 +46,7 @@ namespace dtx
 {
 
 static constexpr uint64_t kCopyAtOnce = 256 << 10;
-static constexpr uint64_t kLocksAtOnce = 8192;
+static constexpr uint64_t kWordsAtOnce = 8192;
 
 static void expect(bool good, int code, const std::string &what)
 {
@@ -297,12 +297,12 @@ void Change::copy_shard(ServerConnection &from, ServerConnection &to, uint32_t s
 void Change::mark_locks_moved(ServerConnection &from, uint32_t shard)
 {
     uint64_t end = cluster_.layout().lock_bytes();
-    std::vector<uint64_t> words(kLocksAtOnce, kMoved);
+    std::vector<uint64_t> words(kWordsAtOnce, kMoved);
 
     DTX_ASSERT(servers_.server_of(shard, 0) == from.server());
-    for (uint64_t offset = kLocksOffset; offset < end; offset += kLocksAtOnce * sizeof(uint64_t))
+    for (uint64_t offset = kLocksOffset; offset < end; offset += kWordsAtOnce * sizeof(uint64_t))
         from.fill_locks(shard, offset, words.data(),
-                        std::min<uint64_t>(end - offset, kLocksAtOnce * sizeof(uint64_t)));
+                        std::min<uint64_t>(end - offset, kWordsAtOnce * sizeof(uint64_t)));
 }
 
 /* Bring the shards and logs of a server that returns to the state of the live servers. */

@@ -19,12 +19,12 @@ namespace
 
 constexpr uint32_t kMostLines = 15;
 
-enum Part : uint64_t { kCustomers = 16, kOrders };
+enum DistrictPart : uint64_t { kCustomerPart = 16, kOrderPart };
 
 /* First names with their customers, by the number of the last name. */
 using Names = std::map<uint32_t, std::vector<std::pair<std::string, uint32_t>>>;
 
-Random random_of(const Parameters &parameters, Part part, District at)
+Random random_of(const Parameters &parameters, DistrictPart part, District at)
 {
     return Random(seed_of(seed_of(parameters.load_seed, part), district_key(at)));
 }
@@ -115,7 +115,7 @@ Task<void> load_customers(Session &session, const Parameters &parameters, const 
 {
     Loader<CustomerRow> customers(session, tables.customer, kBatch);
     Loader<HistoryRow> history(session, tables.history, kBatch);
-    Random random = random_of(parameters, kCustomers, at);
+    Random random = random_of(parameters, kCustomerPart, at);
     Uneven uneven{ 255, 0, parameters.names() - 1, load_constants(parameters.load_seed).last_name };
     Names names;
 
@@ -136,7 +136,7 @@ Task<void> load_orders(Session &session, const Parameters &parameters, const Tab
                        District at)
 {
     OrderLoaders to(session, tables);
-    Random random = random_of(parameters, kOrders, at);
+    Random random = random_of(parameters, kOrderPart, at);
     std::vector<uint32_t> customers(parameters.customers);
 
     std::iota(customers.begin(), customers.end(), 1);

@@ -16,7 +16,7 @@ constexpr uint32_t kBatch = 50;
 constexpr uint32_t kPiece = 1000; /* records of a piece */
 constexpr uint32_t kCoroutines = 4;
 
-using Value = std::vector<unsigned char>;
+using Bytes = std::vector<unsigned char>;
 
 /* Inserts the records of @keys, in order, so that neighbours in an ordered index are inserted
  * together. */
@@ -24,8 +24,8 @@ Task<void> insert_records(Session &session, const Tables &tables, std::vector<ui
 {
     /* A redo record of the transaction must fit into a log. */
     uint32_t batch = std::clamp<uint32_t>(32768 / tables.records.row_bytes, 1, kBatch);
-    Loader<Value, ByteTable> loader(session, tables.records, batch);
-    Value value(tables.records.row_bytes);
+    Loader<Bytes, ByteTable> loader(session, tables.records, batch);
+    Bytes value(tables.records.row_bytes);
 
     for (uint64_t key : keys) {
         make_value(key, 0, value);
