@@ -10,9 +10,14 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 namespace dtx
 {
+
+/* A system call that asks for descriptors costs as much as several passes over busy coroutines; 16
+ * passes take a few microseconds. */
+static constexpr uint32_t kWatchEvery = 16;
 
 uint64_t now_ns()
 {
@@ -55,32 +60,82 @@ uint64_t Scheduler::idle_until_ns() const
     return first;
 }
 
-void Scheduler::run(std::vector<Task<void>> &tasks,
+/* Wakes coroutines whose descriptor can be read, those that have waited longest first. */
+void Scheduler::wake_readable()
+{
+    size_t kept = 0;
+
+    DTX_ASSERT(watched_.size() == fds_.size());
+    if (::poll(fds_.data(), fds_.size(), 0) <= 0)
+        return;
+    for (size_t i = 0; i < fds_.size(); i++)
+        if (fds_[i].revents != 0) {
+            ready_.push_back(watched_[i]);
+        } else {
+            watched_[kept] = watched_[i];
+            fds_[kept++] = fds_[i];
+        }
+    watched_.resize(kept);
+    fds_.resize(kept);
+}
+
+Task<void> Scheduler::until_end(Task<void> task)
+{
+    try {
+        co_await task;
+    } catch (...) {
+        if (!thrown_)
+            thrown_ = std::current_exception();
+    }
+    ended_++;
+}
+
+void Scheduler::start(Task<void> task)
+{
+    tasks_.push_back(until_end(std::move(task)));
+    ready_.push_back(tasks_.back().handle());
+}
+
+void Scheduler::free_ended()
+{
+    size_t freed = std::erase_if(tasks_, [](const Task<void> &task) { return task.done(); });
+
+    DTX_ASSERT(freed == ended_);
+    ended_ = 0;
+}
+
+void Scheduler::run_ready()
+{
+    for (size_t turns = ready_.size(); turns > 0; turns--) {
+        std::coroutine_handle<> next = ready_.front();
+
+        ready_.pop_front();
+        DTX_ASSERT(next && !next.done());
+        next.resume();
+    }
+    if (ended_ > 0)
+        free_ended();
+}
+
+void Scheduler::run(std::vector<Task<void>> tasks,
                     const std::function<void(uint64_t idle_until_ns)> &poll)
 {
-    auto all_done = [&tasks] {
-        return std::all_of(tasks.begin(), tasks.end(),
-                           [](const auto &task) { return task.done(); });
-    };
-
     for (Task<void> &task : tasks)
-        ready_.push_back(task.handle());
-    while (!ready_.empty() || !all_done()) {
-        size_t turns = ready_.size();
-
-        for (size_t i = 0; i < turns; i++) {
-            std::coroutine_handle<> next = ready_.front();
-
-            ready_.pop_front();
-            DTX_ASSERT(next && !next.done());
-            next.resume();
-        }
+        start(std::move(task));
+    for (;;) {
+        passes_++;
+        run_ready();
+        if (tasks_.empty())
+            break;
         if (!sleeping_.empty())
             wake_sleepers();
+        if (!fds_.empty() && (ready_.empty() || passes_ % kWatchEvery == 0))
+            wake_readable();
         poll(idle_until_ns());
     }
-    for (Task<void> &task : tasks)
-        task.await_resume(); /* throws what the task threw */
+    DTX_ASSERT(ready_.empty() && sleeping_.empty() && fds_.empty());
+    if (thrown_)
+        std::rethrow_exception(std::exchange(thrown_, nullptr));
 }
 
 } // namespace dtx

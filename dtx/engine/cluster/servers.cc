@@ -104,7 +104,7 @@ void Servers::close()
     pending_.clear();
 }
 
-bool Servers::poll()
+bool Servers::poll(bool may_sleep)
 {
     bool waiting = false;
     uint32_t ended = 0;
@@ -115,7 +115,7 @@ bool Servers::poll()
                 [this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
             waiting |= connection->is_waited_for();
         }
-    if (ended == 0 && waiting)
+    if (ended == 0 && (waiting || may_sleep))
         return true;
     quiet_polls_ = 0;
     quiet_since_ns_ = 0;
@@ -160,12 +160,13 @@ void Servers::poll_mapped()
             connection->poll([this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
 }
 
-/* Sleep until an operation has ended on one of the connections, at most until @until_ns. Arming a
- * connection also detects a server that has not answered for too long. Connections on the device
- * model have no descriptors to wait for: with them this returns at once. */
+/* Sleep until an operation has ended on one of the connections, or a descriptor can be read that a
+ * coroutine waits for, at most until @until_ns. Arming a connection also detects a server that has
+ * not answered for too long. Connections on the device model have no descriptors to wait for: with
+ * them this returns at once. */
 void Servers::sleep_until(uint64_t until_ns)
 {
-    std::vector<pollfd> fds;
+    std::vector<pollfd> fds = scheduler_.watched();
     uint64_t now = now_ns();
     timespec timeout{};
 

@@ -117,11 +117,12 @@ class Servers
 
     /* A counter of operations under way, which poll() counts down. */
     std::shared_ptr<Pending> new_pending();
-    /* Wake the coroutines whose operations have ended. True: operations are under way, and none of
-     * them has ended. */
-    bool poll();
+    /* Wake the coroutines whose operations have ended. True: none has ended, and operations are
+     * under way or @may_sleep: no coroutine can continue before a time or a descriptor lets it. */
+    bool poll(bool may_sleep = false);
     /* Call this after poll() returned true. If no coroutine is ready before @until_ns (0: one is
-     * ready now), and no operation ends for a while, the thread sleeps until one ends. */
+     * ready now), and no operation ends for a while, the thread sleeps until one ends or a
+     * descriptor can be read that a coroutine waits for. */
     void idle(uint64_t until_ns);
     /* As poll(), for servers whose memory is mapped: their operations have ended already. Polling
      * the other servers costs system calls: poll() does it for all coroutines at once. */

@@ -33,7 +33,8 @@ void Store::close()
 
 void Store::poll(uint64_t idle_until_ns)
 {
-    bool idle = servers.poll();
+    /* A poll may finish commits that wait for nothing else. */
+    bool idle = servers.poll(idle_until_ns != 0 && installs.empty());
 
     if (!installs.empty())
         installs.poll();

@@ -19,6 +19,7 @@ namespace dtx
 {
 
 static constexpr uint32_t kConflictsOfCanaries = 1000;
+static constexpr uint32_t kTransactionsAtOnce = 64; /* in mapped memory: about 100 us */
 
 Session::Session(const Cluster &cluster, uint32_t coordinator, Listener *listener)
     : state_(std::make_unique<State>(cluster, coordinator, listener))
@@ -217,6 +218,15 @@ void Session::leave()
         state_->scheduler.wake(state_->waiting.front());
         state_->waiting.pop_front();
     }
+}
+
+bool Session::is_turn_over()
+{
+    uint64_t pass = state_->scheduler.passes();
+
+    if (std::exchange(state_->pass, pass) != pass)
+        state_->ended_in_pass = 0;
+    return ++state_->ended_in_pass >= kTransactionsAtOnce;
 }
 
 /* If the numbers are used up, or installing the rows of a commit failed, the session joins again
@@ -497,8 +507,9 @@ void Session::run(std::vector<Task<void>> tasks)
     std::exception_ptr thrown;
 
     try {
-        state_->scheduler.run(
-            tasks, [this](uint64_t idle_until_ns) { state_->store.poll(idle_until_ns); });
+        state_->scheduler.run(std::move(tasks), [this](uint64_t idle_until_ns) {
+            state_->store.poll(idle_until_ns);
+        });
     } catch (...) {
         thrown = std::current_exception();
     }
@@ -511,9 +522,24 @@ void Session::run(std::vector<Task<void>> tasks)
         std::rethrow_exception(thrown);
 }
 
+void Session::start(Task<void> task)
+{
+    state_->scheduler.start(std::move(task));
+}
+
 Scheduler::Turn Session::turn()
 {
     return state_->scheduler.turn();
+}
+
+Scheduler::Readable Session::readable(int fd)
+{
+    return state_->scheduler.readable(fd);
+}
+
+Scheduler::Sleep Session::sleep_until(uint64_t until_ns)
+{
+    return state_->scheduler.sleep_until(until_ns);
 }
 
 Store &Session::store()

@@ -42,7 +42,9 @@ struct Session::State {
     Scheduler scheduler;
     Store store;
     Backoff backoff;
-    uint32_t under_way = 0; /* admitted transactions that have not ended */
+    uint64_t pass = 0;          /* of the scheduler, in which a transaction ended last */
+    uint32_t ended_in_pass = 0; /* transactions */
+    uint32_t under_way = 0;     /* admitted transactions that have not ended */
     std::deque<std::coroutine_handle<>> waiting;
     Counters counters;
     std::vector<uint32_t> log_servers;

@@ -16,7 +16,9 @@
 #include <coroutine>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
+#include <poll.h>
 #include <vector>
 
 namespace dtx
@@ -102,6 +104,33 @@ class Scheduler
         return interleave_ != 0;
     }
 
+    /* Awaited: continue when @fd can be read, has failed or was hung up: a read of it does not
+     * block then. The descriptor is borrowed until that. */
+    struct Readable {
+        bool await_ready() const noexcept
+        {
+            return false;
+        }
+        void await_suspend(std::coroutine_handle<> handle)
+        {
+            scheduler.watched_.push_back(handle);
+            scheduler.fds_.push_back({ fd, POLLIN, 0 });
+        }
+        void await_resume() const noexcept {}
+        Scheduler &scheduler;
+        int fd;
+    };
+    Readable readable(int fd)
+    {
+        return { *this, fd };
+    }
+    /* The descriptors that coroutines wait for: a thread that sleeps in poll() for other ones adds
+     * these. */
+    const std::vector<pollfd> &watched() const
+    {
+        return fds_;
+    }
+
     /* Awaited: stores this coroutine in @place and waits until wake() is called with it. */
     struct Wait {
         bool await_ready() const noexcept
@@ -120,10 +149,20 @@ class Scheduler
         ready_.push_back(handle);
     }
 
-    /* Run all tasks to their end. Meanwhile @poll is called repeatedly and wakes coroutines that
-     * can continue; its argument is the time until which no coroutine is ready, or 0 if one is. */
-    void run(std::vector<Task<void>> &tasks,
+    /* Adds a task, which runs beside the others until it ends. Its frame is freed then. */
+    void start(Task<void> task);
+    /* Starts @tasks, and runs them and all others that are started to their end; then throws the
+     * first exception that ended one. Meanwhile @poll is called repeatedly and wakes coroutines
+     * that can continue; its argument is the time until which no coroutine is ready, or 0 if one
+     * is. */
+    void run(std::vector<Task<void>> tasks,
              const std::function<void(uint64_t idle_until_ns)> &poll);
+
+    /* How often run() has let all ready coroutines go on. */
+    uint64_t passes() const
+    {
+        return passes_;
+    }
 
     SplitMix64 &random()
     {
@@ -136,11 +175,21 @@ class Scheduler
         std::coroutine_handle<> handle;
     };
 
+    Task<void> until_end(Task<void> task);
+    void run_ready();
+    void free_ended();
     void wake_sleepers();
+    void wake_readable();
     uint64_t idle_until_ns() const;
 
+    std::vector<Task<void>> tasks_;
+    size_t ended_ = 0; /* of tasks_ */
+    uint64_t passes_ = 0;
+    std::exception_ptr thrown_;
     std::deque<std::coroutine_handle<>> ready_;
     std::vector<Sleeper> sleeping_;
+    std::vector<std::coroutine_handle<>> watched_; /* waits for the descriptor in fds_ */
+    std::vector<pollfd> fds_;
     SplitMix64 random_;
     uint32_t interleave_;
 };

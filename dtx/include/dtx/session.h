@@ -106,9 +106,12 @@ class Session
         return attempt(std::move(body), true);
     }
 
-    /* Run coroutines concurrently until all have ended, then throw the first exception that ended
-     * one of them. Not to be called by a coroutine. */
+    /* Run coroutines concurrently until all have ended, those too that start() adds meanwhile; then
+     * throw the first exception that ended one of them. Not to be called by a coroutine. */
     void run(std::vector<Task<void>> tasks);
+    /* A coroutine that runs beside the one that calls this; it is freed when it ends. Before run():
+     * begins with it. So a server of requests starts one for each request. */
+    void start(Task<void> task);
 
     /* One transaction, for a program without coroutines. */
     template <class Body> Outcome transact_now(Body body)
@@ -126,6 +129,12 @@ class Session
 
     /* Awaited: let the other coroutines of this session run first. */
     Scheduler::Turn turn();
+    /* Awaited: continue when @fd can be read, has failed or was hung up, so that read() does not
+     * block. The caller keeps the descriptor open until then. A session whose coroutines all wait
+     * sleeps; one that is busy asks for descriptors every few passes over its coroutines. */
+    Scheduler::Readable readable(int fd);
+    /* Awaited: continue at @until_ns of now_ns() or soon after. */
+    Scheduler::Sleep sleep_until(uint64_t until_ns);
 
     const Counters &counters() const;
     const Cluster &cluster() const;
@@ -220,6 +229,8 @@ class Session
         }
         if (admits && has_surplus())
             co_await return_surplus();
+        if (admits && is_turn_over())
+            co_await turn();
         co_return progress.outcome;
     }
 
@@ -227,6 +238,9 @@ class Session
     void queue(std::coroutine_handle<> handle); /* waits for admission */
     void leave();                               /* also admits waiting coroutines */
 
+    /* Has this coroutine run many transactions and not waited? Where the servers' memory is mapped,
+     * nothing in a transaction waits, and the other coroutines would never run. */
+    bool is_turn_over();
     bool may_begin() const;
     Task<void> prepare_to_begin();
     ReadWriteSet &begin();

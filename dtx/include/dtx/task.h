@@ -99,7 +99,11 @@ template <class T = void> class [[nodiscard]] Task
     Task(Task &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
     Task(const Task &) = delete;
     Task &operator=(const Task &) = delete;
-    Task &operator=(Task &&) = delete;
+    Task &operator=(Task &&other) noexcept
+    {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
     ~Task()
     {
         if (handle_)

@@ -2,8 +2,11 @@
 #include <dtx/scheduler.h>
 
 #include "support/catch.h"
+#include "unit/dtx/engine/pipe.h"
 
+#include <memory>
 #include <set>
+#include <stdexcept>
 #include <string>
 
 static std::string trace_of(uint64_t seed, uint32_t interleave)
@@ -20,7 +23,7 @@ static std::string trace_of(uint64_t seed, uint32_t interleave)
 
     for (char name : { 'a', 'b', 'c' })
         tasks.push_back(body(name));
-    scheduler.run(tasks, [](uint64_t) {});
+    scheduler.run(std::move(tasks), [](uint64_t) {});
     return trace;
 }
 
@@ -58,7 +61,7 @@ TEST_CASE("dtx: a sleeping coroutine continues at its time", "[unit]")
     tasks.push_back(body('c', 3 * unit));
     tasks.push_back(body('a', unit));
     tasks.push_back(body('b', 2 * unit));
-    scheduler.run(tasks, [](uint64_t) {});
+    scheduler.run(std::move(tasks), [](uint64_t) {});
     CHECK(trace == "abc");
     CHECK(dtx::now_ns() - begin >= 3 * unit);
 }
@@ -76,7 +79,7 @@ TEST_CASE("dtx: a waiting coroutine continues when it is woken", "[unit]")
     };
 
     tasks.push_back(body());
-    scheduler.run(tasks, [&](uint64_t idle_until_ns) {
+    scheduler.run(std::move(tasks), [&](uint64_t idle_until_ns) {
         CHECK(idle_until_ns == UINT64_MAX);
         if (++polls == 5)
             scheduler.wake(std::exchange(place, nullptr));
@@ -94,4 +97,123 @@ TEST_CASE("dtx: random choices are uniform", "[unit]")
         heads += rng.below(2) == 0;
     CHECK(heads > 4700);
     CHECK(heads < 5300);
+}
+
+namespace
+{
+
+// @token: a reference that its frame holds.
+dtx::Task<void> short_one(dtx::Scheduler &scheduler, std::shared_ptr<int> token, int &ran)
+{
+    (void)token;
+    co_await scheduler.turn();
+    ran++;
+}
+
+} // namespace
+
+TEST_CASE("dtx: a coroutine starts others, whose frames are freed when they end", "[unit]")
+{
+    dtx::Scheduler scheduler(1, 0);
+    std::vector<dtx::Task<void>> tasks;
+    auto token = std::make_shared<int>();
+    long most = 0;
+    int ran = 0;
+    auto body = [&]() -> dtx::Task<void> {
+        for (int i = 0; i < 10000; i++) {
+            scheduler.start(short_one(scheduler, token, ran));
+            co_await scheduler.turn();
+            most = std::max(most, token.use_count());
+        }
+    };
+
+    scheduler.start(short_one(scheduler, token, ran));
+    tasks.push_back(body());
+    scheduler.run(std::move(tasks), [](uint64_t) {});
+    CHECK(ran == 10001);
+    CHECK(most <= 5);
+    CHECK(token.use_count() == 1);
+}
+
+TEST_CASE("dtx: run ends with the first exception, after all coroutines have ended", "[unit]")
+{
+    dtx::Scheduler scheduler(1, 0);
+    std::vector<dtx::Task<void>> tasks;
+    int ended = 0;
+    auto body = [&](int turns) -> dtx::Task<void> {
+        for (int i = 0; i < turns; i++)
+            co_await scheduler.turn();
+        ended++;
+        throw std::runtime_error(std::to_string(turns));
+    };
+    auto starter = [&]() -> dtx::Task<void> {
+        scheduler.start(body(1));
+        co_return;
+    };
+
+    tasks.push_back(body(5));
+    tasks.push_back(body(3));
+    tasks.push_back(starter());
+    CHECK_THROWS_WITH(scheduler.run(std::move(tasks), [](uint64_t) {}), "1");
+    CHECK(ended == 3);
+    scheduler.start(body(0)); // what was thrown before does not come again
+    CHECK_THROWS_WITH(scheduler.run({}, [](uint64_t) {}), "0");
+    scheduler.run({}, [](uint64_t) {});
+}
+
+TEST_CASE("dtx: a coroutine continues when its descriptor can be read or was hung up", "[unit]")
+{
+    dtx::Scheduler scheduler(1, 0);
+    std::vector<dtx::Task<void>> tasks;
+    Pipe pipes[3];
+    std::string trace;
+    auto body = [&](int i) -> dtx::Task<void> {
+        co_await scheduler.readable(pipes[i].end());
+        char c = pipes[i].take();
+        trace += c == '\0' ? '0' : c;
+    };
+    int polls = 0;
+
+    for (int i = 0; i < 3; i++)
+        tasks.push_back(body(i));
+    scheduler.run(std::move(tasks), [&](uint64_t idle_until_ns) {
+        size_t woken = idle_until_ns == 0 ? 1 : 0;
+
+        CHECK(scheduler.watched().size() == 3 - trace.size() - woken);
+        CHECK((idle_until_ns == UINT64_MAX || idle_until_ns == 0));
+        polls++;
+        if (polls == 3)
+            pipes[1].put('b');
+        if (polls == 6)
+            pipes[2].finish();
+        if (polls == 9)
+            pipes[0].put('a');
+    });
+    CHECK(trace == "b0a");
+}
+
+TEST_CASE("dtx: a descriptor is asked for although other coroutines are always ready", "[unit]")
+{
+    dtx::Scheduler scheduler(1, 0);
+    std::vector<dtx::Task<void>> tasks;
+    Pipe pipe;
+    bool served = false;
+    int turns = 0;
+    auto busy = [&]() -> dtx::Task<void> {
+        while (!served && turns < 1000) {
+            turns++;
+            co_await scheduler.turn();
+        }
+    };
+    auto waits = [&]() -> dtx::Task<void> {
+        co_await scheduler.readable(pipe.end());
+        served = true;
+    };
+
+    pipe.put('x');
+    tasks.push_back(busy());
+    tasks.push_back(waits());
+    scheduler.run(std::move(tasks), [](uint64_t) {});
+    CHECK(served);
+    CHECK(turns <= 40);
 }

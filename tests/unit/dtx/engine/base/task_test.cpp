@@ -33,7 +33,7 @@ TEST_CASE("dtx: a task hands its value to the coroutine that awaits it", "[unit]
     };
 
     tasks.push_back(body());
-    scheduler.run(tasks, [](uint64_t) {});
+    scheduler.run(std::move(tasks), [](uint64_t) {});
     CHECK(depth == 101);
     CHECK(text == "well");
 }
@@ -53,7 +53,7 @@ TEST_CASE("dtx: an exception passes to the coroutine that awaits the task", "[un
     };
 
     tasks.push_back(body());
-    CHECK_THROWS_AS(scheduler.run(tasks, [](uint64_t) {}), std::runtime_error);
+    CHECK_THROWS_AS(scheduler.run(std::move(tasks), [](uint64_t) {}), std::runtime_error);
     CHECK(caught);
 }
 

@@ -27,7 +27,7 @@ struct StoreFixture {
 
         for (int i = 0; i < many; i++)
             tasks.push_back(body(i));
-        scheduler.run(tasks, [this](uint64_t idle) { store.poll(idle); });
+        scheduler.run(std::move(tasks), [this](uint64_t idle) { store.poll(idle); });
     }
 
     dtx::Scheduler scheduler;
@@ -167,7 +167,7 @@ TEST_CASE("dtx: a stage is sent after the stage before has ended", "[unit]")
 
         REQUIRE(rpm_conn_stats(fixture.store.servers.connection(0).conn(), &before) == 0);
         tasks.push_back(body());
-        fixture.scheduler.run(tasks, [&](uint64_t idle) {
+        fixture.scheduler.run(std::move(tasks), [&](uint64_t idle) {
             if (std::exchange(first, false)) {
                 REQUIRE(rpm_conn_stats(fixture.store.servers.connection(0).conn(), &now) == 0);
                 CHECK(now.atomics == before.atomics + 1);
