@@ -19,8 +19,8 @@ namespace
 {
 
 // Restores the flush that the library chose when a case ends.
-struct Restore {
-    ~Restore()
+struct RestoreChoice {
+    ~RestoreChoice()
     {
         rpmi_cpu_choose(RPMI_COPY_KINDS);
     }
@@ -107,7 +107,7 @@ void check_cleans(const unsigned char *ptr, size_t len, uint32_t instruction)
 
 TEST_CASE("cpu_arm64: the HWCAP flags of the kernel select the flush", "[unit]")
 {
-    Restore restore;
+    RestoreChoice restore;
 
     CHECK_FALSE(rpmi_cpu_flush_arm64(0, 0));
     CHECK_FALSE(rpmi_cpu.can_flush);
@@ -128,7 +128,7 @@ TEST_CASE("cpu_arm64: a flush cleans every line of its range once, and no other"
         unsigned long hwcap, hwcap2;
         uint32_t instruction;
     } kinds[] = { { HWCAP_DCPOP, 0, kCvap }, { HWCAP_DCPOP, HWCAP2_DCPODP, kCvadp } };
-    Restore restore;
+    RestoreChoice restore;
 
     for (const auto &kind : kinds) {
         if ((getauxval(AT_HWCAP) & kind.hwcap) != kind.hwcap ||
