@@ -19,6 +19,7 @@
 #include <dtx/scheduler.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <ctime>
 #include <utility>
@@ -138,16 +139,23 @@ class RetryDeadline
     {
         return end_ns_ - std::min(now_ns(), end_ns_);
     }
-    /* Sleeps for a randomised time, at most until the deadline. */
+    /* The time of the next try: after a randomised pause, at most at the deadline. */
+    uint64_t next_ns()
+    {
+        uint64_t ns = pause_ns_ / 2 + random_.below(pause_ns_);
+
+        pause_ns_ = std::min(2 * pause_ns_, kLastNs);
+        return std::min(now_ns() + ns, end_ns_);
+    }
+    /* Sleeps until then. */
     void wait()
     {
-        uint64_t now = now_ns();
-        uint64_t ns =
-            std::min(pause_ns_ / 2 + random_.below(pause_ns_), end_ns_ - std::min(now, end_ns_));
-        timespec pause{ static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000) };
+        uint64_t until = next_ns();
+        timespec time{ static_cast<time_t>(until / 1000000000),
+                       static_cast<long>(until % 1000000000) };
 
-        nanosleep(&pause, nullptr);
-        pause_ns_ = std::min(2 * pause_ns_, kLastNs);
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) == EINTR)
+            ;
     }
 
   private:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session.cc: join a database, run attempts, back off from conflicts, join again when fenced.
+ * session.cc: admit transactions, run attempts, decide what their errors mean, back off.
  *
  * Tests: tests/unit/dtx/engine/txn/session_test.cpp
  */
@@ -31,7 +31,7 @@ Session::Session(const Cluster &cluster, uint32_t coordinator, Listener *listene
                                      std::to_string(options.coordinators - 1));
     state_->store.slots.hand_out = [this](Address head, uint64_t n) { return hand_out(head, n); };
     state_->log_servers.reserve(options.replicas); /* commits refer to it */
-    join(Claim::join);
+    join();
 }
 
 Session::~Session()
@@ -39,144 +39,6 @@ Session::~Session()
     state_->leaving = true;
     return_all_slots();
     state_->store.close();
-}
-
-/* Claims the session's logs and finishes the transactions that its coordinator left unfinished. If
- * a server was started again, recovers the whole database instead, and returns false: try again. */
-bool Session::try_to_join(Claim claim)
-{
-    Store &store = state_->store;
-
-    store.open(state_->coordinator, claim);
-    DTX_ASSERT(store.servers.owns(state_->coordinator));
-    if (is_ready(store.servers)) {
-        finish_one(store.servers, state_->coordinator);
-        return true;
-    }
-    store.close();
-    /* Of several sessions that get here, one recovers the database, and the others wait. After half
-     * of the time to their deadline they take the recovery over, because that session may hang. */
-    recover_unready(state_->cluster,
-                    state_->deadline->is_half_over() ? Claim::takeover : Claim::join);
-    return false;
-}
-
-void Session::check_deadline(const Error &error)
-{
-    state_->store.close();
-    if (state_->leaving || state_->deadline->is_over())
-        throw Error(error.code(), error.what());
-    if (state_->deadline->is_notice_due())
-        state_->cluster.notify(error.what() + std::string(" (waiting for up to ") +
-                               std::to_string(state_->deadline->left_ns() / 1000000000 + 1) +
-                               " s more)");
-}
-
-/* Joins. While servers do not answer, or another session has the logs, tries again until the retry
- * deadline; all coroutines of the session wait meanwhile. */
-void Session::join(Claim claim)
-{
-    DTX_ASSERT(claim == Claim::join || claim == Claim::rejoin); /* which create the logs */
-    if (!state_->deadline)
-        state_->deadline.emplace(state_->cluster.retry_ns());
-    for (bool joined = false; !joined;) {
-        try {
-            joined = try_to_join(claim);
-        } catch (const Fenced &fenced) {
-            check_deadline(fenced);
-        } catch (const Error &error) {
-            if (error.code() != RPM_E_OWNED) {
-                state_->store.close();
-                throw;
-            }
-            check_deadline(error);
-        }
-        if (!joined)
-            state_->deadline->wait();
-    }
-    state_->deadline.reset();
-    start_numbers();
-}
-
-/* Begins the numbers of transactions anew. They contain the epoch of the claim, which no earlier
- * claim on this server had in this view. */
-void Session::start_numbers()
-{
-    Store &store = state_->store;
-    const Placement &placement = store.servers.placement();
-
-    if (state_->cluster.options().durable)
-        state_->log_servers = placement.log_servers(state_->coordinator);
-    state_->sequence = 0;
-    state_->prefix = number_prefix(state_->coordinator, placement.view.number,
-                                   store.servers.connection(placement.first()).epoch());
-    DTX_ASSERT((state_->prefix & kNumbersMost) == 0);
-    DTX_ASSERT(coordinator_of(state_->prefix) == state_->coordinator);
-}
-
-/* Closes all connections and joins again, after another session fenced this one, a server was lost,
- * or a commit failed half-way. @joined: Servers::joined() when the caller's attempt began. @needed:
- * true: wait until the session has joined. False: the attempt's outcome is known, and returning it
- * must not wait for servers, so try once; if that fails, the next transaction joins. */
-void Session::rejoin(uint64_t joined, bool needed)
-{
-    DTX_ASSERT(joined <= state_->store.servers.joined());
-    if (state_->store.servers.joined() != joined)
-        return; /* another coroutine has done so */
-    state_->counters.rejoined++;
-    state_->store.poll();
-    state_->store.close();
-    if (needed)
-        join(Claim::rejoin);
-    else
-        join_once();
-}
-
-void Session::join_once()
-{
-    bool joined = false;
-
-    state_->deadline.emplace(state_->cluster.retry_ns());
-    try {
-        joined = try_to_join(Claim::rejoin);
-    } catch (const Error &) {
-        state_->store.close();
-    }
-    state_->deadline.reset();
-    if (joined)
-        start_numbers();
-}
-
-/* May a commit that is not complete in the logs, or that has no logs, have written some of its rows
- * or records? */
-bool Session::is_installing() const
-{
-    return std::any_of(state_->sets.begin(), state_->sets.end(), [this](const auto &own) {
-        return own->busy && own->maybe_logged && !own->logged &&
-               own->joined == state_->store.servers.joined();
-    });
-}
-
-/* As rejoin(), after the commits of other coroutines that are installing have ended, while no
- * attempt begins. Joining again in the middle of such a commit makes its outcome unknown; and
- * without logs, some of its rows would be new and others old. */
-Task<void> Session::rejoin_after_commits(uint64_t joined, bool needed)
-{
-    struct Joining {
-        explicit Joining(uint32_t &all) : count(all)
-        {
-            count++;
-        }
-        ~Joining()
-        {
-            count--;
-        }
-        uint32_t &count;
-    } joining(state_->joining);
-
-    while (state_->store.servers.joined() == joined && is_installing())
-        co_await turn();
-    rejoin(joined, needed);
 }
 
 /* Each attempt gets a number of its own. When a sixteenth of the numbers of a claim is left, the
@@ -188,10 +50,9 @@ bool Session::may_enter() const
            (state_->under_way == 0 || state_->sequence < state_->numbers - state_->numbers / 16);
 }
 
-void Session::renew_numbers()
+bool Session::wants_numbers() const
 {
-    if (state_->under_way == 1 && state_->sequence >= state_->numbers - state_->numbers / 16)
-        rejoin(state_->store.servers.joined(), true);
+    return state_->under_way == 1 && state_->sequence >= state_->numbers - state_->numbers / 16;
 }
 
 bool Session::enter()
@@ -241,7 +102,10 @@ Task<void> Session::prepare_to_begin()
 {
     DTX_ASSERT(!may_begin());
     while (state_->joining > 0)
-        co_await turn();
+        if (state_->tries_to_join)
+            co_await until_joined();
+        else
+            co_await turn(); /* a coroutine waits for commits that are installing */
     if (!may_begin())
         co_await rejoin_after_commits(state_->store.servers.joined(), true);
 }
@@ -338,7 +202,7 @@ Task<bool> Session::conclude(ReadWriteSet &set, BodyResult result, std::exceptio
     /* The error may be that of a server that has died. With logs, recovery makes the other commits
      * whole, so the session does not wait until they have met the error too. */
     if (rejoins && state_->cluster.options().durable)
-        rejoin(joined, again);
+        co_await rejoin(joined, again);
     else if (rejoins)
         co_await rejoin_after_commits(joined, again);
     if (ending == Ending::abort && thrown)
@@ -441,7 +305,7 @@ Task<bool> Session::handle_lock_owner(BlockingLock lock, uint64_t joined)
     bool own = coordinator == state_->coordinator;
 
     if (lock.attempt == kMoved)
-        rejoin(joined, true);
+        co_await rejoin(joined, true);
     if (lock.attempt == 0 || lock.attempt == kMoved || (own && is_under_way(lock.attempt)))
         co_return true;
     if (coordinator >= kCoordinatorsMax)
@@ -455,7 +319,8 @@ Task<bool> Session::handle_lock_owner(BlockingLock lock, uint64_t joined)
     bool over = verdict == Lease::Verdict::over;
 
     joined = servers.joined();
-    if ((over || verdict == Lease::Verdict::ask) && co_await is_held(lock)) {
+    if ((over || verdict == Lease::Verdict::ask) && co_await is_held(lock) &&
+        servers.joined() == joined) {
         if (own)
             co_await rejoin_after_commits(joined, true);
         else if (over)
@@ -491,6 +356,7 @@ Task<void> Session::back_off(Progress &progress, BlockingLock blocking_lock, uin
     uint32_t conflicts = progress.outcome.conflicts;
 
     DTX_ASSERT(progress.outcome.status == Status::aborted); /* the body runs again */
+    co_await until_joined();
     if (state_->store.installs.failed())
         co_await rejoin_after_commits(state_->store.servers.joined(), false);
     progress.counted += co_await handle_lock_owner(blocking_lock, joined) ? 1 : 0;
@@ -517,7 +383,7 @@ void Session::run(std::vector<Task<void>> tasks)
     DTX_ASSERT(state_->store.installs.empty() || state_->store.installs.failed() ||
                !state_->store.servers.is_open());
     if (state_->store.installs.failed())
-        rejoin(state_->store.servers.joined(), false);
+        join_once();
     if (thrown)
         std::rethrow_exception(thrown);
 }

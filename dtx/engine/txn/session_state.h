@@ -36,6 +36,20 @@ struct Session::State {
     {
     }
 
+    /* Awaited: a coroutine that tries to join has ended that. */
+    struct Joined {
+        bool await_ready() const noexcept
+        {
+            return !state.tries_to_join;
+        }
+        void await_suspend(std::coroutine_handle<> handle)
+        {
+            state.until_joined.push_back(handle);
+        }
+        void await_resume() const noexcept {}
+        State &state;
+    };
+
     const Cluster &cluster;
     uint32_t coordinator;
     Listener *listener;
@@ -51,7 +65,10 @@ struct Session::State {
     std::optional<RetryDeadline> deadline; /* set while the session tries to join */
     bool leaving = false;
     uint32_t joining = 0; /* coroutines that wait to join again; no attempt begins meanwhile */
-    std::vector<std::unique_ptr<ReadWriteSet>> sets; /* one for each transaction under way */
+    bool tries_to_join = false; /* one of them has closed the connections and tries to open them */
+    std::vector<std::coroutine_handle<>> until_joined; /* go on when it has ended */
+    uint64_t joins = 0;                                /* again */
+    std::vector<std::unique_ptr<ReadWriteSet>> sets;   /* one for each transaction under way */
     uint64_t prefix = 0;
     uint64_t sequence = 0;
     uint64_t numbers; /* the most attempts under one claim */

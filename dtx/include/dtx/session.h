@@ -71,6 +71,12 @@ class Listener
     virtual ~Listener() = default;
     /* What it throws ends transact(), although the transaction may have committed. */
     virtual void ended(const Attempt &attempt) = 0;
+    /* The session has joined again, for the @times-th time (Counters::rejoined counts tries that
+     * failed, too). Called by its thread, before a transaction begins. Must not throw. */
+    virtual void rejoined(uint64_t times)
+    {
+        (void)times;
+    }
 };
 
 class Session
@@ -201,7 +207,8 @@ class Session
 
         if (admits) {
             admitted.emplace(co_await Admission{ *this });
-            renew_numbers();
+            if (wants_numbers())
+                co_await rejoin(joined(), true);
         }
         for (bool again = true; again;) {
             while (!may_begin())
@@ -255,10 +262,15 @@ class Session
     bool end(ReadWriteSet &set, Ending ending, bool holds);
     bool try_to_join(Claim claim);
     void check_deadline(const Error &error);
-    void join(Claim claim);
-    void start_numbers();
-    void rejoin(uint64_t joined, bool needed);
+    bool try_until_deadline(Claim claim);
+    void join();
+    Task<void> join_again();
     void join_once();
+    void start_numbers();
+    void leave_servers();
+    uint64_t joined() const;
+    Task<void> rejoin(uint64_t joined, bool needed);
+    Task<void> until_joined();
     bool is_installing() const;
     Task<void> rejoin_after_commits(uint64_t joined, bool needed);
     bool is_under_way(uint64_t txn) const;
@@ -267,7 +279,7 @@ class Session
     void take_over(uint32_t coordinator, Claim claim);
     Task<void> back_off(Progress &progress, BlockingLock blocking_lock, uint64_t joined);
     bool may_enter() const;
-    void renew_numbers();
+    bool wants_numbers() const;
     Task<std::vector<uint64_t>> hand_out(Address head, uint64_t many);
     uint64_t returned_at_once(Address head);
     bool has_surplus();

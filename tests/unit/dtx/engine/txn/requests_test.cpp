@@ -2,6 +2,7 @@
 // requests_test.cpp: a session whose coroutines wait for requests that come over a descriptor.
 #include "unit/dtx/engine/database.h"
 #include "unit/dtx/engine/pipe.h"
+#include "unit/dtx/engine/restartable.h"
 #include <dtx/scheduler.h>
 
 #include <algorithm>
@@ -186,4 +187,122 @@ TEST_CASE("dtx: requests are served while other coroutines keep transactions und
     CHECK(bank.committed == 20);
     CHECK(now_ns() < until_ns); // else the busy ones had given up before the last request
     CHECK(others > 0);
+}
+
+namespace
+{
+
+// Adds a cent to the account of a shard, and keeps the outcome or the error's code.
+Task<void> add_cent(RestartableDatabase &db, Session &session, uint32_t shard, Status *status,
+                    int *code)
+{
+    try {
+        auto outcome = co_await session.transact([&](Txn &txn) -> Task<bool> {
+            auto row = co_await txn.read(db.tables.accounts, in_partition(shard, 1));
+
+            co_await txn.write(db.tables.accounts, in_partition(shard, 1),
+                               Account{ row->cents + 1 });
+            co_return true;
+        });
+        *status = outcome.status;
+    } catch (const dtx::Error &error) {
+        *code = error.code();
+    }
+}
+
+struct Heard : dtx::Listener {
+    void ended(const dtx::Attempt &) override {}
+    void rejoined(uint64_t times) override
+    {
+        all.push_back(times);
+    }
+    std::vector<uint64_t> all;
+};
+
+} // namespace
+
+TEST_CASE("dtx: while transactions wait for a server, other coroutines go on", "[unit]")
+{
+    RestartableDatabase db(GENERATE(1u, 2u));
+    Heard heard;
+    Session session(*db.cluster, 0, &heard);
+    Pipe pipe;
+    constexpr int kBytes = 10;
+    std::atomic<int> answered = 0;
+    int answered_before = 0;
+    Status statuses[kServers];
+    int codes[kServers] = {};
+    std::vector<Task<void>> tasks;
+    auto answers = [&]() -> Task<void> {
+        for (;;) {
+            co_await session.readable(pipe.end());
+            if (pipe.take() == '\0')
+                break;
+            answered++;
+        }
+    };
+
+    db.fill(session);
+    db.servers[2]->stop();
+    std::thread client([&] {
+        const timespec pause = { 0, 20 * static_cast<long>(kMsNs) };
+
+        for (int i = 0; i < kBytes; i++) {
+            pipe.put('?');
+            for (int waits = 0; waits < 25 && answered <= i; waits++)
+                nanosleep(&pause, nullptr);
+        }
+        answered_before = answered;
+        db.servers[2]->start();
+        pipe.finish();
+    });
+
+    for (uint32_t shard = 0; shard < kServers; shard++) {
+        statuses[shard] = Status::aborted;
+        tasks.push_back(add_cent(db, session, shard, &statuses[shard], &codes[shard]));
+    }
+    tasks.push_back(answers());
+    session.run(std::move(tasks));
+    client.join();
+    CHECK(answered_before == kBytes);
+    for (uint32_t shard = 0; shard < kServers; shard++) {
+        CHECK(codes[shard] == 0);
+        CHECK(statuses[shard] != Status::aborted);
+        CHECK(db.cents(shard) >= 100);
+    }
+    CHECK(statuses[2] == Status::committed);
+    CHECK(db.cents(2) == 101);
+    REQUIRE(heard.all.size() >= 1);
+    for (size_t i = 0; i < heard.all.size(); i++)
+        CHECK(heard.all[i] == i + 1);
+}
+
+TEST_CASE("dtx: transactions that wait for a server end with its error, each at its deadline",
+          "[unit]")
+{
+    RestartableDatabase db(1);
+    dtx::Options options = db.cluster->options();
+
+    options.retry_us = 200000;
+
+    dtx::Cluster impatient(db.tables.schema, options);
+    Heard heard;
+    Session session(impatient, 0, &heard);
+    Status statuses[4];
+    int codes[4] = {};
+    std::vector<Task<void>> tasks;
+
+    db.fill(session);
+    db.servers[2]->stop();
+    for (int i = 0; i < 4; i++)
+        tasks.push_back(add_cent(db, session, 2, &statuses[i], &codes[i]));
+    session.run(std::move(tasks));
+    for (int code : codes)
+        CHECK(code == RPM_E_REFUSED);
+    CHECK(heard.all.empty());
+    db.servers[2]->start();
+    session.run(one(add_cent(db, session, 2, &statuses[0], &codes[0])));
+    CHECK(statuses[0] == Status::committed);
+    CHECK(db.cents(2) == 101);
+    CHECK(heard.all.size() == 1);
 }
