@@ -26,7 +26,7 @@ Session::Session(const Cluster &cluster, uint32_t coordinator, Listener *listene
 {
     const Options &options = cluster.options();
 
-    if (coordinator >= options.coordinators)
+    if (coordinator >= options.coordinators && coordinator != kAnyCoordinator)
         throw Error(RPM_E_INVAL, "coordinator " + std::to_string(coordinator) + ", expected 0 to " +
                                      std::to_string(options.coordinators - 1));
     state_->store.slots.hand_out = [this](Address head, uint64_t n) { return hand_out(head, n); };
@@ -423,6 +423,11 @@ const Counters &Session::counters() const
     state_->counters.sent_bytes = traffic.sent_bytes;
     state_->counters.received_bytes = traffic.received_bytes;
     return state_->counters;
+}
+
+uint32_t Session::coordinator() const
+{
+    return state_->coordinator;
 }
 
 const Cluster &Session::cluster() const

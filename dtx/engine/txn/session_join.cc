@@ -18,19 +18,55 @@
 namespace dtx
 {
 
+/* Claims the logs of the first coordinator that no live session has. That all are owned may pass:
+ * a session that recovers the database owns the logs of all coordinators meanwhile. */
+void Session::open_any()
+{
+    uint32_t count = state_->cluster.options().coordinators;
+    uint64_t first = state_->scheduler.random().below(count);
+
+    for (uint64_t i = 0; i < count; i++) {
+        try {
+            uint32_t number = static_cast<uint32_t>((first + i) % count);
+
+            state_->store.open(number, Claim::join);
+            state_->coordinator = number;
+            return;
+        } catch (const Fenced &) {
+            throw;
+        } catch (const Error &error) {
+            if (error.code() != RPM_E_OWNED)
+                throw;
+            state_->store.close();
+        }
+    }
+    throw Error(RPM_E_OWNED, "live sessions have all " + std::to_string(count) +
+                                 " coordinator numbers; end one, or raise Options::coordinators of "
+                                 "all programs that use the database, at most " +
+                                 std::to_string(kCoordinatorsMax));
+}
+
 /* Claims the session's logs and finishes the transactions that its coordinator left unfinished. If
  * a server was started again, recovers the whole database instead, and returns false: try again. */
 bool Session::try_to_join(Claim claim)
 {
     Store &store = state_->store;
+    uint32_t given = state_->coordinator;
 
-    store.open(state_->coordinator, claim);
+    if (given == kAnyCoordinator)
+        open_any();
+    else
+        store.open(state_->coordinator, claim);
     DTX_ASSERT(store.servers.owns(state_->coordinator));
     if (is_ready(store.servers)) {
-        finish_one(store.servers, state_->coordinator);
+        uint32_t number = std::exchange(state_->coordinator, given);
+
+        finish_one(store.servers, number);
+        state_->coordinator = number;
         return true;
     }
     store.close();
+    state_->coordinator = given; /* of any, another session may take this one meanwhile */
     /* Of several sessions that get here, one recovers the database, and the others wait. After half
      * of the time to their deadline they take the recovery over, because that session may hang. */
     recover_unready(state_->cluster,

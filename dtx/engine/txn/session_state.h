@@ -26,7 +26,8 @@ inline constexpr uint64_t kNumbersMost = (uint64_t{ 1 } << kSequenceBits) - 1;
 struct Session::State {
     State(const Cluster &all, uint32_t number, Listener *who)
         : cluster(all), coordinator(number), listener(who),
-          scheduler(all.options().seed * 1024 + number, all.options().interleave),
+          scheduler(all.options().seed * 1024 + (number == kAnyCoordinator ? now_ns() : number),
+                    all.options().interleave),
           store(all, scheduler),
           /* The depth follows a clock, which a run with interleaved steps must not depend on. */
           backoff(all.options().techniques.backoff,
@@ -51,7 +52,7 @@ struct Session::State {
     };
 
     const Cluster &cluster;
-    uint32_t coordinator;
+    uint32_t coordinator; /* kAnyCoordinator until the session has joined under one */
     Listener *listener;
     Scheduler scheduler;
     Store store;

@@ -29,6 +29,7 @@ namespace dtx
 {
 
 inline constexpr uint32_t kCoordinatorsMax = 100; /* a pool's directory has room for their logs */
+inline constexpr uint32_t kAnyCoordinator = UINT32_MAX; /* one that no live session has */
 
 struct Options {
     std::vector<std::string> urls;   /* of the servers; the number of shards */

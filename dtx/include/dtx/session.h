@@ -84,7 +84,11 @@ class Session
   public:
     /* Join with coordinator number @coordinator. If another live session has that number, throws
      * Error, RPM_E_OWNED, after retry_us. If a dead session has left locks or records under that
-     * number, recovers them first; if servers were restarted since, recovers the whole database. */
+     * number, recovers them first; if servers were restarted since, recovers the whole database.
+     *
+     * kAnyCoordinator: takes a number that no live session has, tried in turn from a random one on.
+     * Each number that another session has costs a connection to the servers. If all of
+     * Options::coordinators are taken, waits for one; throws Error, RPM_E_OWNED, after retry_us. */
     Session(const Cluster &cluster, uint32_t coordinator, Listener *listener = nullptr);
     ~Session();
     Session(const Session &) = delete;
@@ -144,6 +148,8 @@ class Session
 
     const Counters &counters() const;
     const Cluster &cluster() const;
+    /* The number under which the session has joined. */
+    uint32_t coordinator() const;
 
   private:
     friend class Txn;
@@ -260,6 +266,7 @@ class Session
     Task<bool> conclude(ReadWriteSet &set, BodyResult result, std::exception_ptr thrown,
                         Progress &progress);
     bool end(ReadWriteSet &set, Ending ending, bool holds);
+    void open_any();
     bool try_to_join(Claim claim);
     void check_deadline(const Error &error);
     bool try_until_deadline(Claim claim);

@@ -8,6 +8,8 @@
 #include <dtx/error.h>
 #include <dtx/object.h>
 
+#include <atomic>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -33,6 +35,64 @@ TEST_CASE("dtx: one living session has a coordinator number", "[unit]")
     }
     CHECK_THROWS_AS(Session(*db.cluster, 3), dtx::Error);
     Session third(*db.cluster, 2);
+}
+
+TEST_CASE("dtx: a session takes any coordinator number that is free, at once", "[unit]")
+{
+    dtx::Options options;
+    std::set<uint32_t> numbers;
+
+    options.coordinators = 3;
+    options.retry_us = 500000;
+    Database db(GENERATE(1u, 2u), options);
+    std::optional<Session> sessions[3];
+
+    for (auto &session : sessions) {
+        session.emplace(*db.cluster, dtx::kAnyCoordinator);
+        numbers.insert(session->coordinator());
+    }
+    CHECK(numbers == std::set<uint32_t>{ 0, 1, 2 });
+    try {
+        Session fourth(*db.cluster, dtx::kAnyCoordinator);
+        FAIL("a session joined although all numbers are taken");
+    } catch (const dtx::Error &error) {
+        CHECK(error.code() == RPM_E_OWNED);
+    }
+
+    uint32_t freed = sessions[1]->coordinator();
+
+    sessions[1].reset();
+    sessions[1].emplace(*db.cluster, dtx::kAnyCoordinator);
+    CHECK(sessions[1]->coordinator() == freed);
+    CHECK(now(*sessions[1], [&](Txn &txn) -> Task<bool> {
+              (void)co_await txn.insert(db.tables.accounts, 1, Account{ 1 });
+              co_return true;
+          }) == Status::committed);
+}
+
+TEST_CASE("dtx: threads that take any coordinator number at the same time all get one", "[unit]")
+{
+    constexpr uint32_t kThreads = 8;
+    dtx::Options options;
+    std::vector<std::thread> threads;
+    std::vector<uint32_t> numbers(kThreads);
+    std::atomic<uint32_t> joined = 0;
+
+    options.coordinators = kThreads;
+    options.retry_us = 20000000;
+    Database db(2, options, Tables(), "tcp");
+    for (uint32_t &number : numbers)
+        threads.emplace_back([&] {
+            Session session(*db.cluster, dtx::kAnyCoordinator);
+
+            number = session.coordinator();
+            joined++;
+            while (joined < kThreads)
+                std::this_thread::yield();
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    CHECK(std::set<uint32_t>(numbers.begin(), numbers.end()).size() == kThreads);
 }
 
 TEST_CASE("dtx: a listener is called for every attempt, with increasing versions", "[unit]")
