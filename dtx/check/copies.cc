@@ -4,7 +4,7 @@
  *
  * Tests: tests/unit/dtx/check/copies_test.cpp
  */
-#include "check/copies.h"
+#include <dtx/checks.h>
 
 #include <dtx/object.h>
 
@@ -18,6 +18,17 @@ namespace dtx::checks
 
 namespace
 {
+
+/* Where an object is, for a finding; @image: its bytes, with its header. For example:
+ * "table 'stock' shard 1 slot 17 (key 281474976710673, version 3)". */
+std::string place_of(const Cluster &cluster, Address address, const unsigned char *image)
+{
+    const ObjectHeader &header = header_of(image);
+
+    return "table '" + cluster.schema().tables()[address.table()].name + "' shard " +
+           std::to_string(address.shard()) + " slot " + std::to_string(address.slot()) + " (key " +
+           std::to_string(header.key) + ", version " + std::to_string(header.version) + ")";
+}
 
 struct Print {
     uint64_t checksum;
@@ -72,15 +83,6 @@ class Comparison
 };
 
 } // namespace
-
-std::string place_of(const Cluster &cluster, Address address, const unsigned char *image)
-{
-    const ObjectHeader &header = header_of(image);
-
-    return "table '" + cluster.schema().tables()[address.table()].name + "' shard " +
-           std::to_string(address.shard()) + " slot " + std::to_string(address.slot()) + " (key " +
-           std::to_string(header.key) + ", version " + std::to_string(header.version) + ")";
-}
 
 std::vector<Findings> check_copies(const Cluster &cluster)
 {

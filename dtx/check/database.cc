@@ -6,9 +6,8 @@
  */
 #include "check/database.h"
 
-#include "check/copies.h"
-#include "check/indexes.h"
 #include "workload/load_parameters.h"
+#include <dtx/checks.h>
 
 #include <cinttypes>
 #include <librpm.h>

@@ -8,7 +8,7 @@
 #define DTX_CHECK_DATABASE_H
 
 #include "check/find.h"
-#include "check/leftovers.h"
+#include <dtx/checks.h>
 
 #include <cstdio>
 #include <optional>

@@ -4,7 +4,7 @@
  *
  * Tests: tests/unit/dtx/check/indexes_test.cpp
  */
-#include "check/indexes.h"
+#include <dtx/checks.h>
 
 #include "check/parts.h"
 

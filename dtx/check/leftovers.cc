@@ -8,7 +8,7 @@
  *
  * Tests: tests/unit/dtx/check/leftovers_test.cpp
  */
-#include "check/leftovers.h"
+#include <dtx/checks.h>
 
 #include "engine/format/redo.h"
 #include "engine/recovery/recover.h"

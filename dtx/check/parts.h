@@ -8,8 +8,8 @@
 #define DTX_CHECK_PARTS_H
 
 #include "engine/format/allocator.h"
-#include "workload/findings.h"
 #include <dtx/cluster.h>
+#include <dtx/findings.h>
 #include <dtx/object.h>
 
 #include <cstring>

@@ -12,11 +12,11 @@
 #ifndef DTX_WORKLOAD_WORKLOAD_H
 #define DTX_WORKLOAD_WORKLOAD_H
 
-#include "workload/findings.h"
 #include "workload/ledger.h"
 #include "workload/loader.h"
 #include "workload/random.h"
 #include "workload/receipts.h"
+#include <dtx/findings.h>
 #include <dtx/session.h>
 
 #include <cstdint>

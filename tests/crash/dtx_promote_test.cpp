@@ -2,10 +2,9 @@
 // dtx_promote_test.cpp: a server is lost for good at any event of a run. The operator's promotion
 // removes it from the view while another server loses power; then a restoration brings it back
 // while another server loses power.
-#include "check/copies.h"
-#include "check/indexes.h"
 #include "crash/dtx_world.h"
 #include "unit/dtx/engine/histories.h"
+#include <dtx/checks.h>
 #include <dtx/error.h>
 
 using dtx::Session;

@@ -3,12 +3,11 @@
 // the durability tests of clause 3.5.4. After recovery the twelve consistency conditions hold on
 // each copy, every acknowledged transaction is there, and the totals are those of the acknowledged
 // transactions and of in-flight ones, each of which is there as a whole or not at all.
-#include "check/copies.h"
-#include "check/indexes.h"
 #include "crash/dtx_world.h"
 #include "workload/receipts.h"
 #include "workload/run.h"
 #include "workload/tpcc/tpcc.h"
+#include <dtx/checks.h>
 
 #include <cstdlib>
 #include <unistd.h>

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // dtx_vacuum_test.cpp: a server loses power at any event of a vacuum. The vacuum is then repeated,
 // or a recovery ends it. No row is damaged, and all slots can be used in the end.
-#include "check/copies.h"
-#include "check/indexes.h"
 #include "crash/dtx_world.h"
 #include "engine/cluster/membership.h"
 #include "engine/cluster/server_connection.h"
 #include "unit/dtx/engine/database.h"
+#include <dtx/checks.h>
 #include <dtx/error.h>
 
 using dtx::Session;

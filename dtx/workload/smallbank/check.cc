@@ -4,8 +4,8 @@
  */
 #include "workload/smallbank/check.h"
 
-#include "workload/findings.h"
 #include "workload/scan.h"
+#include <dtx/findings.h>
 
 namespace dtx::smallbank
 {

@@ -4,9 +4,9 @@
  */
 #include "workload/tatp/check.h"
 
-#include "workload/findings.h"
 #include "workload/scan.h"
 #include "workload/tatp/load.h"
+#include <dtx/findings.h>
 
 #include <unordered_map>
 #include <unordered_set>

@@ -4,8 +4,8 @@
  */
 #include "workload/tpcc/check.h"
 
-#include "workload/findings.h"
 #include "workload/tpcc/load.h"
+#include <dtx/findings.h>
 
 namespace dtx::tpcc
 {

@@ -10,9 +10,9 @@
 #ifndef DTX_WORKLOAD_TPCC_CHECK_H
 #define DTX_WORKLOAD_TPCC_CHECK_H
 
-#include "workload/findings.h"
 #include "workload/ledger.h"
 #include "workload/tpcc/facts.h"
+#include <dtx/findings.h>
 
 namespace dtx::tpcc
 {

@@ -12,10 +12,10 @@
 #ifndef DTX_WORKLOAD_TPCC_RECEIPTS_H
 #define DTX_WORKLOAD_TPCC_RECEIPTS_H
 
-#include "workload/findings.h"
 #include "workload/receipts.h"
 #include "workload/tpcc/input.h"
 #include <dtx/cluster.h>
+#include <dtx/findings.h>
 
 namespace dtx::tpcc
 {

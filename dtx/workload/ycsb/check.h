@@ -5,10 +5,10 @@
 #ifndef DTX_WORKLOAD_YCSB_CHECK_H
 #define DTX_WORKLOAD_YCSB_CHECK_H
 
-#include "workload/findings.h"
 #include "workload/ledger.h"
 #include "workload/ycsb/schema.h"
 #include <dtx/cluster.h>
+#include <dtx/findings.h>
 
 namespace dtx::ycsb
 {

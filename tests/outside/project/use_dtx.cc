@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // use_dtx.cc: an outside program over dtx. Creates a database on a server unless it exists, inserts
-// a row unless it exists, and reads it.
+// a row unless it exists, reads it, and checks the database.
 #include <cstdio>
+#include <dtx/checks.h>
 #include <dtx/session.h>
 
 struct Word {
@@ -33,6 +34,9 @@ static Word use(const char *url)
         got = (co_await txn.read(table, 1)).value_or(Word{});
         co_return true;
     });
+    for (const dtx::Finding &finding : dtx::checks::check_indexes(cluster, 0).all())
+        if (finding.broken != 0 || finding.checked == 0)
+            throw dtx::Error(RPM_E_CORRUPT, finding.rule + " has violations or was not checked");
     return got;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "check/copies.h"
 #include "unit/dtx/check/damage.h"
+#include <dtx/checks.h>
 
 #include <cstring>
 

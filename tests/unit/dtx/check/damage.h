@@ -5,7 +5,7 @@
 
 #include "engine/cluster/server_connection.h"
 #include "unit/dtx/engine/database.h"
-#include "workload/findings.h"
+#include <dtx/findings.h>
 #include <dtx/object.h>
 
 #include <functional>

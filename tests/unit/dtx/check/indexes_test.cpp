@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "check/indexes.h"
 #include "engine/format/allocator.h"
 #include "engine/format/node.h"
 #include "engine/index/hash_index.h"
 #include "unit/dtx/check/damage.h"
+#include <dtx/checks.h>
 
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "check/leftovers.h"
 #include "unit/dtx/check/damage.h"
+#include <dtx/checks.h>
 
 using dtx::checks::Leftovers;
 using dtx::checks::look_for_leftovers;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // vacuum_test.cpp: a vacuum finds all slots that fenced sessions have lost, so they can be used
 // again.
-#include "check/copies.h"
-#include "check/indexes.h"
 #include "engine/cluster/membership.h"
 #include "support/rounds.h"
 #include "unit/dtx/check/damage.h"
 #include "unit/dtx/engine/histories.h"
+#include <dtx/checks.h>
 #include <dtx/error.h>
 
 #include <atomic>

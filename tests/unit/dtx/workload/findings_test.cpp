@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "support/catch.h"
-#include "workload/findings.h"
+#include <dtx/findings.h>
 
 TEST_CASE("findings: all checked things are counted, and the first violations have texts")
 {

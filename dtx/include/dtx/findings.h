@@ -6,8 +6,8 @@
  *
  * Tests: tests/unit/dtx/workload/findings_test.cpp
  */
-#ifndef DTX_WORKLOAD_FINDINGS_H
-#define DTX_WORKLOAD_FINDINGS_H
+#ifndef DTX_FINDINGS_H
+#define DTX_FINDINGS_H
 
 #include <cstdint>
 #include <string>
