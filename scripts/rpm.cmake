@@ -140,7 +140,7 @@ endfunction()
 # files of a folder give to a helper is then an error, also in an anonymous namespace.
 function(rpm_unity name)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-    # GCC takes a coroutine of a lambda for one with a name of its own in a file that another includes.
+    # In a file that another one includes, GCC warns of each coroutine whose parameters have a lambda's type.
     target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     get_target_property(sources ${name} SOURCES)
     foreach(source ${sources})
