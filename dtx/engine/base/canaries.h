@@ -31,6 +31,8 @@ inline const std::map<std::string, uint32_t> kCanaryNames = {
     { "unlock-early", kCanaryUnlockEarly },
     { "lone-read", kCanaryLoneRead },
     { "no-record", kCanaryNoRecord },
+    { "span-primary", kCanarySpanPrimary },
+    { "span-unmarked", kCanarySpanUnmarked },
 };
 
 } // namespace dtx

@@ -25,6 +25,9 @@ namespace dtx
 namespace
 {
 
+constexpr uint32_t kSpan = static_cast<uint32_t>(TableKind::span);
+
+/* Of a table or a span; of a span, row_bytes and rows_max are the bytes and number of slabs. */
 struct Line {
     std::string name;
     uint32_t kind = 0;
@@ -36,9 +39,8 @@ struct Line {
 
 const char *kind_of(uint32_t kind)
 {
-    static const char *const kNames[] = {
-        "nothing", "hash", "ordered", "buckets", "nodes", "words"
-    };
+    static const char *const kNames[] = { "nothing", "hash",  "ordered", "buckets",
+                                          "nodes",   "words", "span" };
 
     return kind < std::size(kNames) ? kNames[kind] : "unknown";
 }
@@ -53,6 +55,9 @@ std::string description_of(const Schema &schema)
     for (const TableSpec &table : schema.tables())
         all << table.name << ' ' << static_cast<uint32_t>(table.kind) << ' ' << table.row_bytes
             << ' ' << table.rows_max << ' ' << table.index << '\n';
+    for (const SpanSpec &span : schema.spans())
+        all << span.name << ' ' << static_cast<uint32_t>(TableKind::span) << ' ' << span.slab_bytes
+            << ' ' << span.slabs << " 0\n";
     return all.str();
 }
 
@@ -79,15 +84,24 @@ static std::string mismatch(uint64_t there, const char *of_what, uint64_t own)
     return std::to_string(there) + of_what + ", and " + std::to_string(own) + " in this program";
 }
 
+static std::string full_name(const Line &line)
+{
+    return (line.kind == kSpan ? "span '" : "table '") + line.name + "'";
+}
+
 static std::string difference(const Line &there, const Line &own)
 {
-    std::string table = "table '" + there.name + "' ";
+    std::string table = full_name(there) + " ";
 
     if (there.name != own.name)
-        return table + "found, expected table '" + own.name + "' of this program";
+        return table + "found, expected " + full_name(own) + " of this program";
     if (there.kind != own.kind)
         return table + "is of kind " + kind_of(there.kind) + ", and " + kind_of(own.kind) +
                " in this program";
+    if (there.kind == kSpan && there.row_bytes != own.row_bytes)
+        return table + "has slabs of " + mismatch(there.row_bytes, " bytes", own.row_bytes);
+    if (there.kind == kSpan && there.rows_max != own.rows_max)
+        return table + "has " + mismatch(there.rows_max, " slabs in each shard", own.rows_max);
     if (there.row_bytes != own.row_bytes)
         return table + "has rows of " + mismatch(there.row_bytes, " bytes", own.row_bytes);
     if (there.rows_max != own.rows_max)
@@ -103,9 +117,9 @@ std::string first_difference(const std::string &there, const std::string &own)
 
     for (size_t i = 0; i < theirs.size() || i < ours.size(); i++) {
         if (i >= ours.size())
-            return "table '" + theirs[i].name + "' of the database is not in this program";
+            return full_name(theirs[i]) + " of the database is not in this program";
         if (i >= theirs.size())
-            return "table '" + ours[i].name + "' of this program is not in the database";
+            return full_name(ours[i]) + " of this program is not in the database";
         if (theirs[i] != ours[i])
             return difference(theirs[i], ours[i]);
     }
@@ -130,6 +144,8 @@ Schema Schema::of_description(const std::string &name, uint32_t version, const s
 
         if (kind == TableKind::hash || kind == TableKind::ordered)
             (void)schema.add(line.name, kind, line.row_bytes, line.rows_max, unknown_partition);
+        else if (kind == TableKind::span)
+            (void)schema.span(line.name, line.row_bytes, line.rows_max);
     }
     if (description_of(schema) != text)
         throw Error(RPM_E_VERSION, "the database '" + name +

@@ -5,7 +5,8 @@
  *
  * One line has the name of the database, then one line for each table and each index, in the order
  * of their numbers: name, kind, bytes of a row, rows in each shard, number of the index (of an
- * index: of its table). The functions that give the partition of a key are not in the text.
+ * index: of its table); then one line for each span: name, kind, bytes of a slab, slabs in each
+ * shard, 0. The functions that give the partition of a key are not in the text.
  *
  * Format: dtx/FORMAT.md.
  *
@@ -28,7 +29,7 @@ inline constexpr size_t kDescriptionMax = 20480;
 std::string description_of(const Schema &schema);
 uint64_t sum_of(const std::string &description);
 
-/* Names the first table that differs between two descriptions, which are not equal. */
+/* Names the first table or span that differs between two descriptions, which are not equal. */
 std::string first_difference(const std::string &there, const std::string &own);
 
 } // namespace dtx

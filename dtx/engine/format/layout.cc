@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * layout.cc: compute the offsets of tables and locks. Each table begins at a multiple of 64 bytes.
+ * layout.cc: compute the offsets of tables, spans and locks. A table begins at a multiple of 64
+ * bytes; the marks of a span and its slabs each begin at a multiple of 4096.
  *
  * Tests: tests/unit/dtx/engine/format/layout_test.cpp
  */
@@ -11,6 +12,13 @@
 
 namespace dtx
 {
+
+static constexpr uint64_t kPageBytes = 4096;
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+    return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
 
 Layout::Layout(const Schema &schema)
 {
@@ -32,7 +40,17 @@ Layout::Layout(const Schema &schema)
         locks += table.slots;
         tables_.push_back(table);
     }
-    region_bytes_ = (offset + 4095) / 4096 * 4096;
+    tables_end_ = whole_pages(offset);
+    offset = tables_end_;
+    for (const SpanSpec &spec : schema.spans()) {
+        SpanLayout span{ spec.slab_bytes, spec.slabs, offset, 0 };
+
+        span.offset = whole_pages(span.mark_offset(spec.slabs));
+        DTX_ASSERT(spec.slab_bytes % kPageBytes == 0);
+        offset = span.slab_offset(spec.slabs);
+        spans_.push_back(span);
+    }
+    region_bytes_ = offset;
     lock_bytes_ = (kLocksOffset + 8 * locks + 63) / 64 * 64;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * schema.cc: add tables and their indexes to a schema, and check them.
+ * schema.cc: add tables with their indexes, and spans, to a schema, and check them.
  *
  * Tests: tests/unit/dtx/engine/format/schema_test.cpp
  */
@@ -20,6 +20,8 @@ namespace dtx
 
 static constexpr uint32_t kRowBytesMax = 64 << 10;
 static constexpr size_t kNameMax = 31;
+static constexpr uint32_t kSlabAlign = 4096;
+static constexpr uint64_t kSpanBytesMax = uint64_t{ 1 } << 56;
 
 static void check_name(const std::string &name, const char *what)
 {
@@ -47,6 +49,37 @@ void Schema::set_comment(std::string comment)
     comment_ = std::move(comment);
 }
 
+/* Throws Error unless @name, of a table or a span, is valid and new. */
+void Schema::check_new(const std::string &name, const char *what) const
+{
+    auto has_name = [&name](const auto &other) { return other.name == name; };
+
+    check_name(name, what);
+    if (std::any_of(tables_.begin(), tables_.end(), has_name) ||
+        std::any_of(spans_.begin(), spans_.end(), has_name))
+        throw Error(0, std::string(what) + " '" + name +
+                           "': the schema has that name already; give each table and span a name "
+                           "of its own");
+}
+
+Span Schema::span(const std::string &name, uint32_t slab_bytes, uint64_t slabs)
+{
+    uint32_t number = static_cast<uint32_t>(spans_.size());
+
+    check_new(name, "span");
+    if (number >= kSpansMax)
+        throw Error(0, "too many spans: '" + name + "' is number " + std::to_string(number + 1) +
+                           ", maximum " + std::to_string(kSpansMax));
+    if (slab_bytes == 0 || slab_bytes % kSlabAlign != 0)
+        throw Error(0, "span '" + name + "': slabs of " + std::to_string(slab_bytes) +
+                           " bytes, expected a multiple of " + std::to_string(kSlabAlign));
+    if (slabs == 0 || slabs > kSpanBytesMax / slab_bytes)
+        throw Error(0, "span '" + name + "': " + std::to_string(slabs) + " slabs, expected 1 to " +
+                           std::to_string(kSpanBytesMax / slab_bytes));
+    spans_.push_back({ name, slab_bytes, slabs });
+    return { number, slab_bytes, slabs };
+}
+
 uint32_t Schema::add(const std::string &name, TableKind kind, uint32_t row_bytes, uint64_t rows_max,
                      Partition partition)
 {
@@ -55,10 +88,7 @@ uint32_t Schema::add(const std::string &name, TableKind kind, uint32_t row_bytes
     TableSpec index{ name + ".index", TableKind::buckets, sizeof(Bucket), bucket_slots(rows_max),
                      number,          partition };
 
-    check_name(name, "table");
-    for (const TableSpec &other : tables_)
-        if (other.name == name)
-            throw Error(0, "table '" + name + "' is in the schema twice; name each table once");
+    check_new(name, "table");
     if (number + 2 > kTablesMax)
         throw Error(0, "too many tables: '" + name + "' with its index makes " +
                            std::to_string(number + 2) + ", maximum " + std::to_string(kTablesMax));

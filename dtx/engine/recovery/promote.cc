@@ -81,6 +81,10 @@ class Change
     void check_promotion(const View &next, const std::vector<uint32_t> &dead) const;
     void propose_to_all(const View &view);
     void accept_by_all(const View &view);
+    void copy_bytes(ServerConnection &from, ServerConnection &to, uint32_t shard, uint64_t begin,
+                    uint64_t end);
+    void copy_span(ServerConnection &from, ServerConnection &to, uint32_t shard,
+                   const SpanLayout &span);
     void copy_shard(ServerConnection &from, ServerConnection &to, uint32_t shard);
     void mark_locks_moved(ServerConnection &from, uint32_t shard);
     void rebuild(ServerConnection &returned, const Placement &next, const FullRecovery &all);
@@ -273,15 +277,15 @@ Recovery Change::vacuum()
     return recovery;
 }
 
-/* Copies all tables; the header before them was written when the shard was created. */
-void Change::copy_shard(ServerConnection &from, ServerConnection &to, uint32_t shard)
+/* Copies the bytes of a shard from @begin to @end. */
+void Change::copy_bytes(ServerConnection &from, ServerConnection &to, uint32_t shard,
+                        uint64_t begin, uint64_t end)
 {
-    uint64_t end = cluster_.layout().region_bytes();
     std::vector<unsigned char> wanted(kCopyAtOnce);
     std::vector<unsigned char> found(kCopyAtOnce);
 
     DTX_ASSERT(from.server() != to.server() && to.owns(kRecoverer));
-    for (uint64_t offset = kTablesOffset; offset < end; offset += kCopyAtOnce) {
+    for (uint64_t offset = begin; offset < end; offset += kCopyAtOnce) {
         uint64_t bytes = std::min(kCopyAtOnce, end - offset);
         rpm_patch patch{ offset, wanted.data(), bytes, 0 };
 
@@ -290,6 +294,36 @@ void Change::copy_shard(ServerConnection &from, ServerConnection &to, uint32_t s
         if (std::memcmp(wanted.data(), found.data(), bytes) != 0)
             to.write(shard, { &patch, 1 });
     }
+}
+
+/* Copies the marks of a span, and the slabs that are marked. The primary has the mark of each slab
+ * with bytes that a row can lead to: a session writes marks and bytes to all copies before it
+ * commits the row. */
+void Change::copy_span(ServerConnection &from, ServerConnection &to, uint32_t shard,
+                       const SpanLayout &span)
+{
+    std::vector<uint64_t> marks(kWordsAtOnce);
+
+    copy_bytes(from, to, shard, span.marks, span.mark_offset(span.slabs));
+    for (uint64_t first = 0; first < span.slabs; first += kWordsAtOnce) {
+        uint64_t many = std::min(kWordsAtOnce, span.slabs - first);
+
+        from.read(shard, span.mark_offset(first), marks.data(), many * sizeof(uint64_t));
+        for (uint64_t i = 0; i < many; i++)
+            if (marks[i] != 0)
+                copy_bytes(from, to, shard, span.slab_offset(first + i),
+                           span.slab_offset(first + i + 1));
+    }
+}
+
+/* Copies all tables and spans; the header before them was written when the shard was created. */
+void Change::copy_shard(ServerConnection &from, ServerConnection &to, uint32_t shard)
+{
+    const Layout &layout = cluster_.layout();
+
+    copy_bytes(from, to, shard, kTablesOffset, layout.tables_end());
+    for (uint32_t span = 0; span < layout.spans(); span++)
+        copy_span(from, to, shard, layout.span(span));
 }
 
 /* Marks all locks of a shard whose primary moves to another server: a session that still uses them

@@ -39,17 +39,38 @@ void OperationBatch::stage(const Operation &op)
     stage(servers_.primary(op.shard), op);
 }
 
-/* Where steps interleave, writes are staged, so that other coroutines run between them. */
-void OperationBatch::write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patches)
+/* The connection to the server of a copy, for @operations on it. */
+ServerConnection &OperationBatch::copy_of(uint32_t shard, uint32_t copy, uint64_t operations)
 {
     check_joined();
-
     DTX_ASSERT(copy < servers_.copies(shard).size());
+    servers_.remote() += operations;
+    return *servers_.copies(shard)[copy];
+}
 
-    ServerConnection &connection = *servers_.copies(shard)[copy];
+/* Is an operation carried out when it is added? Where steps interleave, operations are staged, so
+ * that other coroutines run between them. */
+bool OperationBatch::ends_at_once(const ServerConnection &connection) const
+{
+    return via_ != Via::call && connection.is_mapped() && !servers_.scheduler().interleaves();
+}
 
-    servers_.remote() += patches.size();
-    if (via_ != Via::call && connection.is_mapped() && !servers_.scheduler().interleaves()) {
+void OperationBatch::read_copy(uint32_t shard, uint32_t copy, uint64_t offset, void *bytes,
+                               uint64_t count)
+{
+    ServerConnection &connection = copy_of(shard, copy, 1);
+
+    if (ends_at_once(connection))
+        connection.read(shard, offset, bytes, count);
+    else
+        stage(connection, { Operation::read, shard, offset, bytes, count });
+}
+
+void OperationBatch::write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patches)
+{
+    ServerConnection &connection = copy_of(shard, copy, patches.size());
+
+    if (ends_at_once(connection)) {
         connection.write(shard, patches);
         return;
     }

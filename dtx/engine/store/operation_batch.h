@@ -45,6 +45,8 @@ class OperationBatch
     /* Read an object from the shard's primary into @bytes. This and the out parameters below are
      * borrowed, and filled, until run() has been awaited. */
     void read(Address address, void *bytes, uint32_t count);
+    /* Read bytes of a shard from its copy @copy. */
+    void read_copy(uint32_t shard, uint32_t copy, uint64_t offset, void *bytes, uint64_t count);
     /* Read the version of an object alone. */
     void version(Address address, uint64_t *version);
     void lock_word(Address address, uint64_t *word);
@@ -131,6 +133,8 @@ class OperationBatch
         servers_.remote()++;
         return via_ != Via::call ? servers_.mapped(shard) : nullptr;
     }
+    ServerConnection &copy_of(uint32_t shard, uint32_t copy, uint64_t operations);
+    bool ends_at_once(const ServerConnection &connection) const;
     void stage(const ServerConnection &connection, const Operation &op);
     void stage(const Operation &op); /* on the primary */
     Task<> send_all();

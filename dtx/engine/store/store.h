@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * store.h: a session's access to a database: its connections, its free slots, its commits and
- * unlocks that are not finished yet, and its caches of rows' addresses and of inner index nodes.
+ * unlocks that are not finished yet, its reads and writes of spans, and its caches of rows'
+ * addresses and of inner index nodes.
  *
  * Tests: tests/unit/dtx/engine/txn/commit_test.cpp
  */
@@ -14,6 +15,7 @@
 #include "engine/store/guesses.h"
 #include "engine/store/install_queue.h"
 #include "engine/store/object_reader.h"
+#include "engine/store/spans.h"
 #include "engine/store/unlocks.h"
 
 #include <cstdint>
@@ -40,6 +42,7 @@ struct Store {
     FreeSlots slots{ servers };
     InstallQueue installs{ servers, slots, unlocks };
     ObjectReader objects{ servers, installs, unlocks };
+    Spans spans{ servers };
     Guesses guesses;                          /* the slots in which rows were last seen */
     std::unordered_map<uint64_t, Node> nodes; /* inner nodes of ordered indexes, by address, as they
                                                  were when last read */

@@ -279,6 +279,25 @@ Txn::scan(ByteTable table, uint64_t from, uint64_t to, uint32_t limit, Order ord
     co_return rows;
 }
 
+Task<> Txn::write_span(std::span<const SpanWrite> pieces)
+{
+    OperationGuard guard(*this);
+
+    co_await session_.store().spans.write(pieces);
+}
+
+Task<> Txn::read_span(std::span<const SpanRead> pieces)
+{
+    OperationGuard guard(*this);
+
+    co_await session_.store().spans.read(pieces);
+}
+
+uint32_t Txn::copies(uint32_t shard) const
+{
+    return static_cast<uint32_t>(session_.store().servers.copies(shard).size());
+}
+
 Task<bool> Txn::remove(uint32_t table, uint64_t key)
 {
     OperationGuard guard(*this);

@@ -84,7 +84,9 @@ enum Canary : uint32_t {
     kCanaryGiveUp = 11,        /* the reads of a body that gives up are not validated */
     kCanaryValidateEarly = 12, /* the message that locks validates, with several servers as well */
     kCanaryUnlockEarly = 13,   /* locks are freed before the rows are installed */
-    kCanaryLoneRead = 14       /* a transaction's only row is not validated, though it was locked */
+    kCanaryLoneRead = 14,      /* a transaction's only row is not validated, though it was locked */
+    kCanarySpanPrimary = 15,   /* bytes of spans are written to the primary alone */
+    kCanarySpanUnmarked = 16   /* slabs of spans are not marked when they are written */
 };
 
 /* What a recovery found and did. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * layout.h: where the slots of each table lie in a shard, and their locks beside it.
+ * layout.h: where the slots of each table and the bytes of each span lie in a shard, and the slots'
+ * locks beside it.
  *
  * A shard is one persistent region: a descriptor, a description of its tables, then the slots of
- * one table after another. Its locks are a region in DRAM (H8): a word that says whether sessions
- * may use the shard, then a word for each slot.
+ * one table after another, then one span after another, each behind its slabs' marks. Its locks are
+ * a region in DRAM (H8): a word that says whether sessions may use the shard, then a word for each
+ * slot of a table.
  *
  * Tests: tests/unit/dtx/engine/format/layout_test.cpp
  */
@@ -34,6 +36,22 @@ struct TableLayout {
     uint64_t first_lock; /* number of slot 0's lock word */
 };
 
+struct SpanLayout {
+    uint32_t slab_bytes;
+    uint64_t slabs;
+    uint64_t marks;  /* offset of slab 0's mark in the shard's region, a word of 8 bytes */
+    uint64_t offset; /* of slab 0 in the shard's region */
+
+    uint64_t mark_offset(uint64_t slab) const
+    {
+        return marks + 8 * slab;
+    }
+    uint64_t slab_offset(uint64_t slab) const
+    {
+        return offset + slab * slab_bytes;
+    }
+};
+
 class Layout
 {
   public:
@@ -46,6 +64,19 @@ class Layout
     uint32_t tables() const
     {
         return static_cast<uint32_t>(tables_.size());
+    }
+    const SpanLayout &span(uint32_t number) const
+    {
+        return spans_[number];
+    }
+    uint32_t spans() const
+    {
+        return static_cast<uint32_t>(spans_.size());
+    }
+    /* The end of the last table, where the spans begin. */
+    uint64_t tables_end() const
+    {
+        return tables_end_;
     }
     uint64_t row_offset(Address address) const
     {
@@ -68,6 +99,8 @@ class Layout
 
   private:
     std::vector<TableLayout> tables_;
+    std::vector<SpanLayout> spans_;
+    uint64_t tables_end_;
     uint64_t region_bytes_;
     uint64_t lock_bytes_;
 };

@@ -12,6 +12,8 @@
 #ifndef DTX_SCHEMA_H
 #define DTX_SCHEMA_H
 
+#include <dtx/span.h>
+
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -26,9 +28,10 @@ using Partition = uint32_t (*)(uint64_t key);
 enum class TableKind : uint32_t {
     hash = 1,
     ordered = 2,
-    buckets = 3,   /* buckets of a hash table */
-    nodes = 4,     /* nodes of an ordered table */
-    allocators = 5 /* allocator heads: which slots of each table have been handed out */
+    buckets = 3,    /* buckets of a hash table */
+    nodes = 4,      /* nodes of an ordered table */
+    allocators = 5, /* allocator heads: which slots of each table have been handed out */
+    span = 6        /* of a span; no table has it */
 };
 
 struct TableSpec {
@@ -38,6 +41,12 @@ struct TableSpec {
     uint64_t rows_max;  /* in each shard */
     uint32_t index = 0; /* number of the table with its buckets or nodes */
     Partition partition = nullptr;
+};
+
+struct SpanSpec {
+    std::string name;
+    uint32_t slab_bytes;
+    uint64_t slabs; /* in each shard */
 };
 
 /* A row to prefetch, of any table. */
@@ -98,6 +107,13 @@ class Schema
         return { add(name, TableKind::ordered, row_bytes, rows_max, partition), row_bytes };
     }
 
+    static constexpr uint32_t kSpansMax = 16;
+
+    /* Plain bytes beside the tables of each shard (span.h): @slabs slabs of @slab_bytes, which is a
+     * multiple of 4096. In each shard, a span takes its slabs and 8 bytes for each. Throws Error if
+     * a span or a table has that name already, or if there are kSpansMax spans. */
+    Span span(const std::string &name, uint32_t slab_bytes, uint64_t slabs);
+
     static constexpr size_t kCommentMax = 2048;
 
     /* Text that create() stores in every shard beside the description of the tables, such as the
@@ -132,8 +148,13 @@ class Schema
     {
         return tables_;
     }
+    const std::vector<SpanSpec> &spans() const
+    {
+        return spans_;
+    }
 
   private:
+    void check_new(const std::string &name, const char *what) const;
     uint32_t add(const std::string &name, TableKind kind, uint32_t row_bytes, uint64_t rows_max,
                  Partition partition);
 
@@ -143,6 +164,7 @@ class Schema
     bool described_ = false; /* partitions are unknown */
     std::vector<TableSpec>
         tables_; /* number 0: the allocator heads; each table is followed by its index */
+    std::vector<SpanSpec> spans_;
 };
 
 } // namespace dtx

@@ -20,6 +20,7 @@
 #include <dtx/ordered_index.h>
 #include <dtx/read_write_set.h>
 #include <dtx/schema.h>
+#include <dtx/span.h>
 #include <dtx/task.h>
 
 #include <array>
@@ -134,6 +135,23 @@ class Txn
 
         return AtOnce(Prefetch<Rows>{ *this, { first, more... } });
     }
+
+    /* Awaited: write bytes to spans, on all live copies of their shards, durable. All sessions see
+     * the bytes at once; an abort does not undo them. So write where no committed row leads, and
+     * let rows that this transaction writes lead there: when it has committed, the bytes are on all
+     * copies. Let only one session at a time write a place, and keep rows that say which.
+     * Cluster::recover(coordinator) fences a session that has died or is slow: after that no server
+     * accepts a write of it. @pieces: borrowed until this has been awaited, and sent together, in
+     * one round trip. After an exception, each aligned word of 8 bytes of them may be old or new.
+     * Throws Fenced; Error, RPM_E_RANGE or RPM_E_INVAL, before anything is written. */
+    Task<> write_span(std::span<const SpanWrite> pieces);
+    /* Awaited: read bytes of spans, in one round trip. Bytes that were never written have no
+     * defined value. If no session overwrites bytes to which a committed row leads, and this
+     * transaction commits, the bytes are those to which the rows led that it read. @pieces:
+     * borrowed until this has been awaited. Throws Fenced; Error, RPM_E_RANGE or RPM_E_INVAL. */
+    Task<> read_span(std::span<const SpanRead> pieces);
+    /* How many copies of the shard are on servers that are live in this session's view. */
+    uint32_t copies(uint32_t shard) const;
 
     /* The number of this attempt, unique among all attempts of all sessions. Numbers of a
      * coordinator repeat only after 65536 claims of its logs in one view of the servers. */

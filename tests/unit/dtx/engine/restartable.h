@@ -14,7 +14,10 @@ inline constexpr uint32_t kServers = 3;
 // Each server has its pool in a file, and is started again on that file.
 struct RestartableDatabase {
     explicit RestartableDatabase(uint32_t replicas, uint32_t canary = 0, uint64_t rows = 200)
-        : tables(rows)
+        : RestartableDatabase(replicas, canary, Tables(rows))
+    {
+    }
+    RestartableDatabase(uint32_t replicas, uint32_t canary, const Tables &all) : tables(all)
     {
         support::ServerOpts opts;
         dtx::Options options;

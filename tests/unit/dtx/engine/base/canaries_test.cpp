@@ -12,8 +12,8 @@ TEST_CASE("dtx: each canary has one name on the command line", "[unit]")
     for (const auto &[name, canary] : dtx::kCanaryNames) {
         CAPTURE(name);
         CHECK(canary > dtx::kCanaryNone);
-        CHECK(canary <= dtx::kCanaryLoneRead);
+        CHECK(canary <= dtx::kCanarySpanUnmarked);
         CHECK(named.insert(canary).second);
     }
-    CHECK(named.size() == dtx::kCanaryLoneRead);
+    CHECK(named.size() == dtx::kCanarySpanUnmarked);
 }

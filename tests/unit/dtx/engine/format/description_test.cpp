@@ -110,6 +110,9 @@ TEST_CASE("description: the longest possible description fits behind a descripto
     for (uint32_t i = 0; schema.tables().size() + 2 <= dtx::kTablesMax; i++)
         (void)schema.ordered_table<Wide>("table-of-thirty-one-letters-" + std::to_string(100 + i),
                                          dtx::kSlotsMax / 4 - 1, partition_of);
+    for (uint32_t i = 0; i < Schema::kSpansMax; i++)
+        (void)schema.span("span-of-thirty-one-letters-xx" + std::to_string(10 + i), 4096,
+                          uint64_t{ 1 } << 44);
     CHECK(schema.tables().size() == 255);
     CHECK(dtx::description_of(schema).size() <= dtx::kDescriptionMax);
 }
@@ -124,6 +127,28 @@ TEST_CASE("description: a schema is made from it, without partition functions", 
     CHECK(!Tables().schema.is_described());
     CHECK(schema.tables()[3].name == "sorted");
     CHECK_THROWS_AS(schema.tables()[1].partition(1), dtx::Error);
+}
+
+TEST_CASE("description: a span has a line behind the tables", "[unit]")
+{
+    Tables tables;
+    Tables other;
+    std::string text = std::string(kText) + "bytes 6 65536 16 0\n";
+
+    (void)tables.schema.span("bytes", 65536, 16);
+    (void)other.schema.span("bytes", 65536, 17);
+    CHECK(dtx::description_of(tables.schema) == text);
+
+    Schema schema = Schema::of_description("test", 1, text);
+
+    REQUIRE(schema.spans().size() == 1);
+    CHECK(schema.spans()[0].name == "bytes");
+    CHECK(schema.spans()[0].slab_bytes == 65536);
+    CHECK(schema.spans()[0].slabs == 16);
+    CHECK(difference(tables.schema, other.schema) ==
+          "span 'bytes' has 16 slabs in each shard, and 17 in this program");
+    CHECK(difference(tables.schema, Tables().schema) ==
+          "span 'bytes' of the database is not in this program");
 }
 
 TEST_CASE("description: no foreign text becomes a schema", "[unit]")

@@ -22,7 +22,28 @@ TEST_CASE("dtx: slots do not overlap, and neither do their locks", "[unit]")
             row += layout.table(table).slot_bytes;
             lock += 8;
         }
-    CHECK(layout.region_bytes() >= row);
+    CHECK(layout.tables_end() >= row);
+    CHECK(layout.region_bytes() == layout.tables_end());
     CHECK(layout.lock_bytes() >= lock);
     CHECK(layout.table(tables.accounts.number).slot_bytes == 64);
+}
+
+TEST_CASE("dtx: spans lie behind the tables, each behind the marks of its slabs", "[unit]")
+{
+    Tables tables(100);
+    uint64_t lock_bytes = dtx::Layout(tables.schema).lock_bytes();
+    dtx::Span small = tables.schema.span("small", 4096, 1);
+    dtx::Span large = tables.schema.span("large", 8192, 1000);
+    dtx::Layout layout(tables.schema);
+
+    REQUIRE(layout.spans() == 2);
+    CHECK(layout.lock_bytes() == lock_bytes);
+    CHECK(small.bytes() == 4096);
+    CHECK(large.bytes() == 8192000);
+    CHECK(layout.span(0).marks == layout.tables_end());
+    CHECK(layout.span(0).slab_offset(0) == layout.span(0).marks + 4096);
+    CHECK(layout.span(1).marks == layout.span(0).slab_offset(1));
+    CHECK(layout.span(1).mark_offset(999) == layout.span(1).marks + 7992);
+    CHECK(layout.span(1).slab_offset(0) == layout.span(1).marks + 8192);
+    CHECK(layout.region_bytes() == layout.span(1).slab_offset(1000));
 }
