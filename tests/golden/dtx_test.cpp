@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // dtx_test.cpp: the bytes of dtx/FORMAT.md. Each golden file, made by a script without dtx, is
 // decoded to the values that it was made from, and these values are encoded to the same bytes.
+#include "engine/cluster/servers.h"
 #include "engine/format/allocator.h"
 #include "engine/format/bucket.h"
 #include "engine/format/comment.h"
@@ -152,4 +153,26 @@ TEST_CASE("golden: an allocator head, a bucket and a node have the golden bytes"
     CHECK(bytes_of(allocator) == golden("allocator"));
     CHECK(bytes_of(bucket) == golden("bucket"));
     CHECK(bytes_of(node) == golden("node"));
+}
+
+TEST_CASE("golden: a session writes a span, and the mark of its slab, as the golden bytes",
+          "[golden]")
+{
+    Tables tables;
+    dtx::Span span = tables.schema.span("bytes", 4096, 2);
+    Database db(1, {}, tables);
+    dtx::Session session(*db.cluster, 0);
+    std::vector<dtx::SpanWrite> pieces = { { span, 0, 4096, "hello", 5 } };
+    dtx::Scheduler scheduler(1, 0);
+    dtx::Servers servers(*db.cluster, scheduler);
+    Bytes found(3 * 4096);
+
+    REQUIRE(now(session, [&](dtx::Txn &txn) -> dtx::Task<bool> {
+                co_await txn.write_span(pieces);
+                co_return true;
+            }) == dtx::Status::committed);
+    servers.open(0, dtx::Claim::none);
+    servers.connection(0).read(0, db.cluster->layout().span(0).marks, found.data(), found.size());
+    servers.close();
+    CHECK(found == golden("span"));
 }

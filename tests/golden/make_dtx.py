@@ -119,6 +119,13 @@ def node():
     return b
 
 
+def span():
+    b = Block(3 * 4096)
+    b.raw(8, b"DTXSLAB1", "mark of slab 1; slab 0 was never written")
+    b.raw(4096 + 4096, b"hello", "bytes of slab 1")
+    return b
+
+
 def golden():
     """Every golden file of dtx: name -> (title, block)."""
     return {
@@ -131,6 +138,7 @@ def golden():
         "allocator": ("dtx/FORMAT.md: allocator head", allocator()),
         "bucket": ("dtx/FORMAT.md: bucket of a hash index", bucket()),
         "node": ("dtx/FORMAT.md: inner node of an ordered index", node()),
+        "span": ("dtx/FORMAT.md: span of two slabs of 4096 bytes", span()),
     }
 
 
