@@ -111,7 +111,9 @@ Task<std::optional<uint64_t>> ordered_remove(Store &store, ReadWriteSet &set, ui
 
     remove_entry(leaf, i);
     access->written = true;
-    if (leaf.used == 0 && access->address != root)
+    if (leaf.used > 0)
+        co_await shrink_leaf(store, set, root, access, key);
+    else if (access->address != root)
         co_await drop_leaf(store, set, root, access, key);
     co_return slot;
 }

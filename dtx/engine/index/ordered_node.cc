@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ordered_node.cc: read nodes of a tree, split full ones and remove empty ones. A transaction that
- * splits or removes a node reads all nodes on the path from the root as objects, so that its commit
- * validates them.
+ * ordered_node.cc: read nodes of a tree, split full ones, merge sparse ones and remove empty ones.
+ * A transaction that splits, merges or removes a node reads all nodes on the path from the root as
+ * objects, so that its commit validates them.
  *
  * Invariants
  *   the ranges of a node's children are its own range, without gaps and in order
@@ -26,6 +26,7 @@ namespace dtx
 /* The most inner nodes that a session caches, about a megabyte. At the limit it forgets all of
  * them; it soon reads those in use again. */
 static constexpr size_t kNodesMost = 2048;
+static constexpr uint32_t kMergedMost = kNodeEntries * 3 / 4; /* entries of a merged node */
 
 Address root_of(const Store &store, uint32_t table, uint64_t key)
 {
@@ -277,6 +278,105 @@ static Task<> widen(Store &store, ReadWriteSet &set, Access *node, bool upwards,
     }
 }
 
+/* A node is merged into a neighbour when it has lost most of its entries. It tries at a few counts
+ * only: while its neighbours are full, each try reads the path from the root for nothing. */
+static bool is_sparse(const Node &node)
+{
+    return node.used == kNodeEntries / 4 || node.used == kNodeEntries / 8 || node.used == 1;
+}
+
+/* The child is an object that only a merge needs: if it was not used before (@known), the commit
+ * need not validate it. */
+static void forget(Access *access, bool known)
+{
+    if (!known && !access->written)
+        access->seen = false;
+}
+
+/* Moves the entries of child @i + 1 of a node to child @i, if they leave room there, so that the
+ * next inserts do not split it again. */
+static Task<bool> merge_children(Store &store, ReadWriteSet &set, Access *parent, uint32_t i)
+{
+    Node &above = parent->as<Node>();
+    auto is_known = [&](uint32_t n) {
+        Access *own = set.find(
+            Address::of(parent->address.shard(), parent->address.table(), above.entry[n].slot));
+
+        return own != nullptr && (own->seen || own->written);
+    };
+    bool known[] = { is_known(i), is_known(i + 1) };
+    Access *left = co_await fetch_child(store, set, parent, i);
+    Access *right = co_await fetch_child(store, set, parent, i + 1);
+    Node &into = left->as<Node>();
+    const Node &from = right->as<Node>();
+
+    if (into.high + 1 != from.low)
+        throw Inconsistent{}; /* they were read at different times */
+    if (into.used + from.used > kMergedMost) {
+        forget(left, known[0]);
+        forget(right, known[1]);
+        co_return false;
+    }
+    std::copy(from.entry, from.entry + from.used, into.entry + into.used);
+    into.used += from.used;
+    into.high = from.high;
+    left->written = true;
+    erase_node(right);
+    remove_entry(above, i + 1);
+    parent->written = true;
+    co_return true;
+}
+
+/* A root with a single child becomes as that child. */
+static Task<> lower_root(Store &store, ReadWriteSet &set, Access *root)
+{
+    Node &node = root->as<Node>();
+
+    while (node.level > 0 && node.used == 1) {
+        Access *child = co_await fetch_child(store, set, root, 0);
+
+        node = child->as<Node>();
+        root->written = true;
+        erase_node(child);
+    }
+}
+
+/* Merges the last node of the path with a neighbour if it is sparse, then the node above, and so
+ * on. */
+static Task<> merge_sparse(Store &store, ReadWriteSet &set, std::vector<Access *> path,
+                           uint64_t key)
+{
+    for (; path.size() > 1 && is_sparse(path.back()->as<Node>()); path.pop_back()) {
+        Access *parent = path[path.size() - 2];
+        const Node &above = parent->as<Node>();
+        uint32_t i = child_of(above, key);
+        bool merged = i + 1 < above.used && co_await merge_children(store, set, parent, i);
+
+        if (!merged && (i == 0 || !co_await merge_children(store, set, parent, i - 1)))
+            break;
+    }
+    co_await lower_root(store, set, path.front());
+}
+
+Task<> shrink_leaf(Store &store, ReadWriteSet &set, Address root, Access *leaf, uint64_t key)
+{
+    if (!is_sparse(leaf->as<Node>()) || leaf->address == root)
+        co_return;
+
+    std::vector<Address> known;
+    std::vector<Access *> path;
+
+    for (uint32_t i = 0; i < set.size(); i++)
+        if (set[i].seen || set[i].written)
+            known.push_back(set[i].address);
+    path = co_await path_to_leaf(store, set, root, key);
+    if (path.back() != leaf)
+        throw Inconsistent{};
+    co_await merge_sparse(store, set, path, key);
+    for (Access *access : path)
+        forget(access, std::find(known.begin(), known.end(), access->address) != known.end());
+}
+
 Task<> drop_leaf(Store &store, ReadWriteSet &set, Address root, Access *leaf, uint64_t key)
 {
     std::vector<Access *> path = co_await path_to_leaf(store, set, root, key);
@@ -310,6 +410,7 @@ Task<> drop_leaf(Store &store, ReadWriteSet &set, Address root, Access *leaf, ui
     if (i == 0)
         node.entry[0].key = gone.low;
     co_await widen(store, set, beside, i > 0, i > 0 ? gone.high : gone.low);
+    co_await merge_sparse(store, set, std::move(path), key);
 }
 
 } // namespace dtx

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ordered_node.h: nodes of an ordered index: read, split, remove.
+ * ordered_node.h: nodes of an ordered index: read, split, merge, remove.
  *
  * Tests: tests/unit/dtx/engine/index/ordered_index_test.cpp
  */
@@ -45,6 +45,10 @@ Task<Access *> leaf_with_room(Store &store, ReadWriteSet &set, Address root, uin
 /* Awaited: the nodes from the root to the leaf of a key, all of them objects of the transaction. */
 Task<std::vector<Access *>> path_to_leaf(Store &store, ReadWriteSet &set, Address root,
                                          uint64_t key);
+
+/* Awaited: after the transaction has removed the entry of @key from @leaf, which is not empty: if
+ * it is sparse, merge it and a neighbour, and so on with the inner nodes above. */
+Task<> shrink_leaf(Store &store, ReadWriteSet &set, Address root, Access *leaf, uint64_t key);
 
 /* Awaited: remove @leaf, which the transaction has made empty, from the tree, and inner nodes that
  * would become empty. @key: any key in the leaf's range. */

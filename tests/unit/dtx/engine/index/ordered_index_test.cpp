@@ -7,8 +7,11 @@
 #include <dtx/scheduler.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
+#include <set>
+#include <thread>
 #include <utility>
 
 using dtx::Node;
@@ -182,6 +185,105 @@ TEST_CASE("dtx: a tree can be emptied from either end or the middle", "[unit]")
             check_tree(db);
     }
     CHECK(check_tree(db) == 1);
+}
+
+// Without merging, each of the leaves keeps one or two of its rows.
+TEST_CASE("ordered index: leaves that have lost most of their rows are merged", "[unit]")
+{
+    Database db(1, {}, Tables(8000));
+    dtx::Session session(*db.cluster, 0);
+    auto table = db.tables.sorted;
+    int order = GENERATE(0, 1, 2);
+    std::vector<uint64_t> keys;
+    std::vector<uint64_t> kept;
+    dtx::SplitMix64 rng(7);
+    size_t before;
+
+    for (uint64_t key = 0; key < 6000; key++)
+        keys.push_back(key);
+    for (size_t i = 0; i < keys.size(); i += 50)
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    for (size_t k = i; k < i + 50; k++)
+                        AWAIT_REQUIRE(co_await txn.insert(table, keys[k], Account{ 1 }));
+                    co_return true;
+                }) == dtx::Status::committed);
+    before = check_tree(db);
+    CHECK(before > 200);
+    if (order == 1)
+        std::reverse(keys.begin(), keys.end());
+    for (size_t i = keys.size(); order == 2 && i > 1; i--)
+        std::swap(keys[i - 1], keys[rng.below(i)]);
+    for (uint64_t key : keys) {
+        if (key % 20 == 0) {
+            kept.push_back(key);
+            continue;
+        }
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    co_return co_await txn.erase(table, key);
+                }) == dtx::Status::committed);
+        if (key % 500 == 1)
+            check_tree(db);
+    }
+    CAPTURE(order, before);
+    CHECK(check_tree(db) < before / 5); // 18 to 29 of 233; 232 without merging
+    std::sort(kept.begin(), kept.end());
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              auto all = co_await txn.scan(table, 0, 6000);
+
+              CHECK(std::equal(all.begin(), all.end(), kept.begin(), kept.end(),
+                               [](const auto &a, uint64_t b) { return a.first == b; }));
+              co_return true;
+          }) == dtx::Status::committed);
+    for (uint64_t key : kept)
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    co_return co_await txn.erase(table, key);
+                }) == dtx::Status::committed);
+    CHECK(check_tree(db) == 1);
+}
+
+// The rows of the two threads alternate, so each merge of one moves rows of the other.
+TEST_CASE("ordered index: sessions that merge the same leaves at once keep each other's rows",
+          "[unit]")
+{
+    constexpr uint64_t kKeys = 500;
+    Database db(1, {}, Tables(8000));
+    auto table = db.tables.sorted;
+    std::array<std::set<uint64_t>, 2> rows;
+    std::array<uint64_t, 2> wrong{};
+    auto run = [&](uint32_t own) {
+        dtx::Session session(*db.cluster, own);
+        dtx::SplitMix64 rng(own + 1);
+
+        for (uint64_t i = 0; i < rounds(10500); i++) {
+            uint64_t key = 2 * rng.below(kKeys) + own;
+            bool adds = i / 3000 % 2 == 0; // the tree grows and shrinks in turn
+            bool done = false;
+
+            (void)now(session, [&](Txn &txn) -> Task<bool> {
+                done = adds ? co_await txn.insert(table, key, Account{ 1 })
+                            : co_await txn.erase(table, key);
+                co_return true;
+            });
+            wrong[own] += done != (adds ? rows[own].insert(key).second : rows[own].erase(key) > 0);
+        }
+    };
+    std::thread other(run, 1);
+
+    run(0);
+    other.join();
+    CHECK(wrong == std::array<uint64_t, 2>{});
+    check_tree(db);
+
+    dtx::Session session(*db.cluster, 0);
+
+    rows[0].merge(rows[1]);
+    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
+              auto all = co_await txn.scan(table, 0, 2 * kKeys);
+
+              CHECK(std::equal(all.begin(), all.end(), rows[0].begin(), rows[0].end(),
+                               [](const auto &a, uint64_t b) { return a.first == b; }));
+              co_return true;
+          }) == dtx::Status::committed);
 }
 
 TEST_CASE("dtx: a session with stale inner nodes still finds the right leaf", "[unit]")
