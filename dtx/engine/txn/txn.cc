@@ -286,10 +286,14 @@ Task<> Txn::write_span(std::span<const SpanWrite> pieces)
     co_await session_.store().spans.write(pieces);
 }
 
+/* The bytes are read after the rows that led to them, so even a transaction with a single row must
+ * validate it: otherwise the row may have changed before the bytes were read. */
 Task<> Txn::read_span(std::span<const SpanRead> pieces)
 {
     OperationGuard guard(*this);
 
+    for (uint32_t i = 0; i < set_.size(); i++)
+        set_[i].settled = false;
     co_await session_.store().spans.read(pieces);
 }
 

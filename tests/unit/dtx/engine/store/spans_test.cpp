@@ -308,3 +308,52 @@ TEST_CASE("spans: a session that was fenced writes no bytes any more", "[unit]")
     write_bytes(fenced, write); // it has joined again
     CHECK(read_bytes(other, { tables.span, 0, 0, nullptr, 512 }) == late);
 }
+
+// A transaction with a single row needs no validation otherwise (object_reader.cc is_settled()).
+TEST_CASE("spans: a body that read bytes after their row was changed runs again", "[unit]")
+{
+    auto mode = GENERATE(std::string(), std::string(",mode=ring"), std::string("tcp"));
+    SpanTables tables;
+    Database db(2, replicated(2), tables, mode);
+    Session reader(*db.cluster, 0);
+    Session writer(*db.cluster, 1);
+    std::vector<unsigned char> found(100);
+    int attempts = 0;
+    // Writes bytes to a place and a row that leads there; the row's key is 1.
+    auto move_to = [&](uint64_t offset) {
+        std::vector<unsigned char> bytes = pattern(found.size(), static_cast<uint32_t>(offset));
+        SpanWrite piece{ tables.span, 0, offset, bytes.data(), bytes.size() };
+        Account row{ static_cast<int64_t>(offset) };
+
+        REQUIRE(now(writer, [&](Txn &txn) -> Task<bool> {
+                    co_await txn.write_span({ &piece, 1 });
+                    if (!co_await txn.write(tables.accounts, 1, row))
+                        (void)co_await txn.insert(tables.accounts, 1, row);
+                    co_return true;
+                }) == Status::committed);
+    };
+
+    CAPTURE(mode);
+    move_to(0);
+    // So that the reader knows the row's slot, and reads nothing else.
+    CHECK(now(reader, [&](Txn &txn) -> Task<bool> {
+              co_return (co_await txn.read(tables.accounts, 1))->cents == 0;
+          }) == Status::committed);
+
+    Status status = now(reader, [&](Txn &txn) -> Task<bool> {
+        auto row = co_await txn.read(tables.accounts, 1);
+        uint64_t offset = static_cast<uint64_t>(row->cents);
+        SpanRead piece{ tables.span, 0, offset, found.data(), found.size() };
+
+        if (attempts++ == 0) {
+            move_to(1000);
+            write_bytes(writer, { { tables.span, 0, 0, "another", 7 } });
+        }
+        co_await txn.read_span({ &piece, 1 });
+        co_return true;
+    });
+
+    CHECK(status == Status::committed);
+    CHECK(attempts == 2);
+    CHECK(found == pattern(found.size(), 1000));
+}
