@@ -7,8 +7,13 @@
  * transaction, and then finds the version that was read: a transaction that has written the object
  * since would hold the lock, or would have changed the version. A transaction that read a single
  * object, together with its lock in one message, needs no validation: object_reader.cc is_settled()
- * says why. Nor does a row that the transaction has locked by the message that read it: no other
- * transaction can have written it since.
+ * says why; unless it then read bytes of a span, which are of a later time. Nor does a row that the
+ * transaction has locked by the message that read it: no other transaction can have written it
+ * since.
+ *
+ * Why bytes of a span fit to the row that led to them: a session overwrites them only after a
+ * commit that changed the row, so after that commit had locked the row. A validation that begins
+ * after the bytes were read finds the lock or another version.
  *
  * If several servers are involved, all locks are taken before the first read is validated. If one
  * server has all objects, one message does both, in that order.
