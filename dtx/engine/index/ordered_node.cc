@@ -2,7 +2,7 @@
 /*
  * ordered_node.cc: read nodes of a tree, split full ones, merge sparse ones and remove empty ones.
  * A transaction that splits, merges or removes a node reads all nodes on the path from the root as
- * objects, so that its commit validates them.
+ * objects; its commit validates them, or, after a merge, those that it writes.
  *
  * Invariants
  *   the ranges of a node's children are its own range, without gaps and in order
@@ -285,12 +285,13 @@ static bool is_sparse(const Node &node)
     return node.used == kNodeEntries / 4 || node.used == kNodeEntries / 8 || node.used == 1;
 }
 
-/* The child is an object that only a merge needs: if it was not used before (@known), the commit
- * need not validate it. */
-static void forget(Access *access, bool known)
+/* The objects from @first on were read to look for a merge. The commit validates those that the
+ * transaction writes; nothing depends on the others, so it need not validate them. */
+static void forget_unwritten(ReadWriteSet &set, uint32_t first)
 {
-    if (!known && !access->written)
-        access->seen = false;
+    for (uint32_t i = first; i < set.size(); i++)
+        if (!set[i].written)
+            set[i].seen = false;
 }
 
 /* Moves the entries of child @i + 1 of a node to child @i, if they leave room there, so that the
@@ -298,13 +299,6 @@ static void forget(Access *access, bool known)
 static Task<bool> merge_children(Store &store, ReadWriteSet &set, Access *parent, uint32_t i)
 {
     Node &above = parent->as<Node>();
-    auto is_known = [&](uint32_t n) {
-        Access *own = set.find(
-            Address::of(parent->address.shard(), parent->address.table(), above.entry[n].slot));
-
-        return own != nullptr && (own->seen || own->written);
-    };
-    bool known[] = { is_known(i), is_known(i + 1) };
     Access *left = co_await fetch_child(store, set, parent, i);
     Access *right = co_await fetch_child(store, set, parent, i + 1);
     Node &into = left->as<Node>();
@@ -312,11 +306,8 @@ static Task<bool> merge_children(Store &store, ReadWriteSet &set, Access *parent
 
     if (into.high + 1 != from.low)
         throw Inconsistent{}; /* they were read at different times */
-    if (into.used + from.used > kMergedMost) {
-        forget(left, known[0]);
-        forget(right, known[1]);
+    if (into.used + from.used > kMergedMost)
         co_return false;
-    }
     std::copy(from.entry, from.entry + from.used, into.entry + into.used);
     into.used += from.used;
     into.high = from.high;
@@ -363,18 +354,13 @@ Task<> shrink_leaf(Store &store, ReadWriteSet &set, Address root, Access *leaf, 
     if (!is_sparse(leaf->as<Node>()) || leaf->address == root)
         co_return;
 
-    std::vector<Address> known;
-    std::vector<Access *> path;
+    uint32_t first = set.size();
+    std::vector<Access *> path = co_await path_to_leaf(store, set, root, key);
 
-    for (uint32_t i = 0; i < set.size(); i++)
-        if (set[i].seen || set[i].written)
-            known.push_back(set[i].address);
-    path = co_await path_to_leaf(store, set, root, key);
     if (path.back() != leaf)
         throw Inconsistent{};
-    co_await merge_sparse(store, set, path, key);
-    for (Access *access : path)
-        forget(access, std::find(known.begin(), known.end(), access->address) != known.end());
+    co_await merge_sparse(store, set, std::move(path), key);
+    forget_unwritten(set, first);
 }
 
 Task<> drop_leaf(Store &store, ReadWriteSet &set, Address root, Access *leaf, uint64_t key)
@@ -410,7 +396,11 @@ Task<> drop_leaf(Store &store, ReadWriteSet &set, Address root, Access *leaf, ui
     if (i == 0)
         node.entry[0].key = gone.low;
     co_await widen(store, set, beside, i > 0, i > 0 ? gone.high : gone.low);
+
+    uint32_t first = set.size();
+
     co_await merge_sparse(store, set, std::move(path), key);
+    forget_unwritten(set, first);
 }
 
 } // namespace dtx

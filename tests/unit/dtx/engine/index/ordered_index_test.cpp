@@ -82,6 +82,31 @@ size_t check_tree(const Database &db)
     return seen;
 }
 
+// Inserts a row for each key, 50 in a transaction.
+void load(dtx::Session &session, dtx::Table<Account> table, const std::vector<uint64_t> &keys)
+{
+    for (size_t i = 0; i < keys.size(); i += 50)
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    for (size_t k = i; k < i + 50; k++)
+                        AWAIT_REQUIRE(co_await txn.insert(table, keys[k], Account{ 1 }));
+                    co_return true;
+                }) == dtx::Status::committed);
+}
+
+// The keys of all rows of partition 0, as a scan returns them.
+std::vector<uint64_t> keys_of(dtx::Session &session, dtx::Table<Account> table)
+{
+    std::vector<uint64_t> keys;
+
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                keys.clear();
+                for (const auto &[key, row] : co_await txn.scan(table, 0, UINT32_MAX))
+                    keys.push_back(key);
+                co_return true;
+            }) == dtx::Status::committed);
+    return keys;
+}
+
 } // namespace
 
 TEST_CASE("dtx: an ordered table behaves like a map", "[unit]")
@@ -166,12 +191,7 @@ TEST_CASE("dtx: a tree can be emptied from either end or the middle", "[unit]")
 
     for (uint64_t key = 0; key < 2000; key++)
         keys.push_back(key * 3);
-    for (size_t i = 0; i < keys.size(); i += 50)
-        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
-                    for (size_t k = i; k < i + 50; k++)
-                        AWAIT_REQUIRE(co_await txn.insert(table, keys[k], Account{ 1 }));
-                    co_return true;
-                }) == dtx::Status::committed);
+    load(session, table, keys);
     CHECK(check_tree(db) > 60);
     if (side == 1)
         std::reverse(keys.begin(), keys.end());
@@ -201,12 +221,7 @@ TEST_CASE("ordered index: leaves that have lost most of their rows are merged", 
 
     for (uint64_t key = 0; key < 6000; key++)
         keys.push_back(key);
-    for (size_t i = 0; i < keys.size(); i += 50)
-        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
-                    for (size_t k = i; k < i + 50; k++)
-                        AWAIT_REQUIRE(co_await txn.insert(table, keys[k], Account{ 1 }));
-                    co_return true;
-                }) == dtx::Status::committed);
+    load(session, table, keys);
     before = check_tree(db);
     CHECK(before > 200);
     if (order == 1)
@@ -227,13 +242,7 @@ TEST_CASE("ordered index: leaves that have lost most of their rows are merged", 
     CAPTURE(order, before);
     CHECK(check_tree(db) < before / 5); // 18 to 29 of 233; 232 without merging
     std::sort(kept.begin(), kept.end());
-    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
-              auto all = co_await txn.scan(table, 0, 6000);
-
-              CHECK(std::equal(all.begin(), all.end(), kept.begin(), kept.end(),
-                               [](const auto &a, uint64_t b) { return a.first == b; }));
-              co_return true;
-          }) == dtx::Status::committed);
+    CHECK(keys_of(session, table) == kept);
     for (uint64_t key : kept)
         REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
                     co_return co_await txn.erase(table, key);
@@ -277,13 +286,7 @@ TEST_CASE("ordered index: sessions that merge the same leaves at once keep each 
     dtx::Session session(*db.cluster, 0);
 
     rows[0].merge(rows[1]);
-    CHECK(now(session, [&](Txn &txn) -> Task<bool> {
-              auto all = co_await txn.scan(table, 0, 2 * kKeys);
-
-              CHECK(std::equal(all.begin(), all.end(), rows[0].begin(), rows[0].end(),
-                               [](const auto &a, uint64_t b) { return a.first == b; }));
-              co_return true;
-          }) == dtx::Status::committed);
+    CHECK(keys_of(session, table) == std::vector<uint64_t>(rows[0].begin(), rows[0].end()));
 }
 
 TEST_CASE("dtx: a session with stale inner nodes still finds the right leaf", "[unit]")
