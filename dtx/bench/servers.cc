@@ -21,7 +21,6 @@ namespace
 {
 
 constexpr const char *kMemory = "/dev/shm";
-constexpr uint64_t kPage = 4096;
 constexpr size_t kUrlBytes = 512;
 constexpr uint64_t kSlack = 8 << 20; /* bytes of a pool for its directory and for rounding */
 
@@ -125,11 +124,6 @@ void check_room(uint64_t need)
                            ", and " + kMemory + " has " +
                            cli::size_text(static_cast<double>(free)) +
                            " free: use fewer rows, less --room or fewer --replicas");
-}
-
-uint64_t whole_pages(uint64_t bytes)
-{
-    return (bytes + kPage - 1) / kPage * kPage;
 }
 
 } // namespace

@@ -13,13 +13,6 @@
 namespace dtx
 {
 
-static constexpr uint64_t kPageBytes = 4096;
-
-static uint64_t whole_pages(uint64_t bytes)
-{
-    return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
-
 Layout::Layout(const Schema &schema)
 {
     uint64_t offset = kTablesOffset;

@@ -12,6 +12,7 @@
 #include "engine/format/node.h"
 #include <dtx/address.h>
 #include <dtx/error.h>
+#include <dtx/layout.h>
 
 #include <algorithm>
 
@@ -20,7 +21,6 @@ namespace dtx
 
 static constexpr uint32_t kRowBytesMax = 64 << 10;
 static constexpr size_t kNameMax = 31;
-static constexpr uint32_t kSlabAlign = 4096;
 static constexpr uint64_t kSpanBytesMax = uint64_t{ 1 } << 56;
 
 static void check_name(const std::string &name, const char *what)
@@ -70,9 +70,9 @@ Span Schema::span(const std::string &name, uint32_t slab_bytes, uint64_t slabs)
     if (number >= kSpansMax)
         throw Error(0, "too many spans: '" + name + "' is number " + std::to_string(number + 1) +
                            ", maximum " + std::to_string(kSpansMax));
-    if (slab_bytes == 0 || slab_bytes % kSlabAlign != 0)
+    if (slab_bytes == 0 || slab_bytes % kPageBytes != 0)
         throw Error(0, "span '" + name + "': slabs of " + std::to_string(slab_bytes) +
-                           " bytes, expected a multiple of " + std::to_string(kSlabAlign));
+                           " bytes, expected a multiple of " + std::to_string(kPageBytes));
     if (slabs == 0 || slabs > kSpanBytesMax / slab_bytes)
         throw Error(0, "span '" + name + "': " + std::to_string(slabs) + " slabs, expected 1 to " +
                            std::to_string(kSpanBytesMax / slab_bytes));

@@ -22,6 +22,13 @@
 namespace dtx
 {
 
+inline constexpr uint64_t kPageBytes = 4096; /* spans and their slabs begin at multiples of it */
+
+constexpr uint64_t whole_pages(uint64_t bytes)
+{
+    return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
 inline constexpr uint64_t kDescriptorBytes = 4096;     /* then the description of the tables */
 inline constexpr uint64_t kTablesOffset = 24576;       /* then the tables */
 inline constexpr uint64_t kReadyOffset = 0;            /* ready word, in the locks region */
