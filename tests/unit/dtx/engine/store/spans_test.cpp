@@ -167,6 +167,20 @@ TEST_CASE("spans: over a link, pieces for several servers take one round trip", 
 
     write_bytes(session, pieces);
     CHECK(session.counters().round_trips == before + 1);
+
+    std::vector<unsigned char> found(pieces.size() * block.size());
+    std::vector<SpanRead> reads;
+
+    for (const SpanWrite &piece : pieces)
+        reads.push_back({ tables.span, piece.shard, piece.offset,
+                          &found[reads.size() * block.size()], block.size() });
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                co_await txn.read_span(reads);
+                co_return true;
+            }) == Status::committed);
+    CHECK(session.counters().round_trips == before + 2);
+    for (size_t i = 0; i < pieces.size(); i++)
+        CHECK(std::equal(block.begin(), block.end(), &found[i * block.size()]));
 }
 
 TEST_CASE("spans: what is outside of a span is refused, and nothing is written", "[unit]")
