@@ -277,18 +277,25 @@ TEST_CASE("vacuum: sessions wait for a vacuum and continue", "[unit]")
     Database db(2, replicated(2));
     Recorder recorder;
     std::atomic<bool> over = false;
+    std::atomic<int> rounds = 0;
     std::vector<std::thread> threads;
     uint64_t slots = 0;
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
 
     for (uint32_t c = 0; c < 2; c++)
         threads.emplace_back([&, c] {
             Session session(*db.cluster, c, &recorder);
 
-            for (uint64_t seed = 1; !over; seed++)
+            for (uint64_t seed = 1; !over; seed++) {
                 run_random(session, db.tables, seed * 8 + c, 3, 5);
+                rounds++;
+            }
         });
-    for (int i = 0; i < 6; i++) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    for (int i = 1; i <= 6; i++) {
+        // the sessions have run since the vacuum before, on a machine of any speed
+        while (rounds < 4 * i && std::chrono::steady_clock::now() < deadline)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        CHECK(rounds >= 4 * i);
         slots += db.cluster->vacuum().slots;
     }
     over = true;
