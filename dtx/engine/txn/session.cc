@@ -152,14 +152,16 @@ static bool has_locks(ReadWriteSet &set)
 }
 
 /* Ends an attempt. A commit that throws may have left locks: the session joins again, which
- * installs logged rows and frees the locks. The outcome is known before that, and an error of
- * joining again must not replace it. */
+ * installs logged rows and frees the locks. If only some logs may have the record of the commit,
+ * the session joins again at once, to find out whether the record is a commit. Else the outcome is
+ * known before, and an error of joining again must not replace it. */
 Task<bool> Session::conclude(ReadWriteSet &set, BodyResult result, std::exception_ptr thrown,
                              Progress &progress)
 {
     Ending ending = result == BodyResult::fail ? Ending::abort : Ending::conflict;
     bool holds = false;
     bool rejoins = result == BodyResult::join_again || result == BodyResult::fail;
+    std::exception_ptr error; /* of the commit; not one that joining again repairs */
 
     /* The locks have the number of the claim under which the attempt began. */
     DTX_ASSERT(set.joined != state_->store.servers.joined() ||
@@ -184,18 +186,22 @@ Task<bool> Session::conclude(ReadWriteSet &set, BodyResult result, std::exceptio
     } catch (...) {
         ending = ending_of(set);
         rejoins = set.begun;
-        if (ending == Ending::conflict) {
-            ending = Ending::abort;
-            thrown = std::current_exception();
-        }
+        error = std::current_exception();
+    }
+    if (ending == Ending::unknown && state_->cluster.options().durable)
+        ending = co_await find_out(set);
+    if (ending == Ending::conflict && error) {
+        ending = Ending::abort;
+        thrown = error;
     }
 
     DTX_ASSERT(rejoins || !has_locks(set)); /* no later attempt would free them */
     DTX_ASSERT(ending != Ending::commit || set.logged || set.space.writes.empty());
+    set.maybe_logged = set.logged || ending == Ending::unknown;
 
     BlockingLock blocking_lock = set.blocking_lock;
     uint64_t joined = set.joined;
-    bool again = end(set, ending, holds);
+    bool again = end(set, ending, holds || ending == Ending::commit);
 
     progress.outcome.status = status_of(ending);
     progress.outcome.conflicts += again ? 1 : 0;
@@ -210,6 +216,63 @@ Task<bool> Session::conclude(ReadWriteSet &set, BodyResult result, std::exceptio
     if (again)
         co_await back_off(progress, blocking_lock, joined);
     co_return again;
+}
+
+/* Reads the objects that a commit may have written, when its session has joined again: recovery has
+ * then written all of them, or none and never will (recovery/recover.cc). True: one is as the
+ * commit has written it. False: one is still older, or another transaction has made the version
+ * that the commit would have made. Nothing: other transactions have written all of them since. */
+static Task<std::optional<bool>> has_written(Store &store, ReadWriteSet &set)
+{
+    const std::vector<Access *> &writes = set.space.writes;
+    OperationBatch batch(store.servers, store.servers.phases().execute);
+    std::vector<std::vector<unsigned char>> found;
+
+    DTX_ASSERT(set.joined != store.servers.joined());
+    for (const Access *access : writes) {
+        found.emplace_back(access->bytes);
+        batch.read(access->address, found.back().data(), access->bytes);
+    }
+    co_await batch.run();
+    for (size_t i = 0; i < writes.size(); i++) {
+        const ObjectHeader &now = header_of(found[i].data());
+        uint64_t version = writes[i]->header().version;
+
+        if (!is_whole(found[i].data(), writes[i]->bytes) || now.version > version)
+            continue; /* torn: another session is writing it */
+        co_return now.version == version &&now.writer == set.txn;
+    }
+    co_return std::nullopt;
+}
+
+/* Joins again and finds out whether an attempt, whose record some of the logs may have, is
+ * committed. Unknown if the session cannot join again, or if other transactions have written all of
+ * the attempt's rows since. */
+Task<Session::Ending> Session::find_out(ReadWriteSet &set)
+{
+    RetryDeadline deadline(state_->cluster.retry_ns());
+    uint64_t joined = set.joined;
+
+    DTX_ASSERT(set.maybe_logged && !set.logged);
+    do {
+        try {
+            co_await rejoin(joined, true);
+            joined = state_->store.servers.joined();
+            if (!state_->store.servers.is_open())
+                continue; /* another coroutine tried to join, and could not */
+
+            std::optional<bool> written = co_await has_written(state_->store, set);
+
+            if (!written)
+                break;
+            set.logged = *written;
+            co_return *written ? Ending::commit : Ending::conflict;
+        } catch (const Fenced &) { /* by another session, or with a server, after it had joined */
+        } catch (const Error &) {
+            break;
+        }
+    } while (!deadline.is_over());
+    co_return Ending::unknown;
 }
 
 Session::Ending Session::ending_of(const ReadWriteSet &set)

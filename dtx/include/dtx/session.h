@@ -36,7 +36,7 @@ struct Counters {
     uint64_t committed = 0;
     uint64_t aborted = 0;   /* by the program */
     uint64_t conflicts = 0; /* attempts that ended in a conflict */
-    uint64_t unknown = 0;   /* fenced, or a server was lost, in the middle of a commit */
+    uint64_t unknown = 0;   /* commits of which the session could not find out the outcome */
     uint64_t remote = 0;    /* operations on servers */
     /* The next four are 0 where the servers' memory is mapped. */
     uint64_t round_trips = 0;    /* waits for replies; a wait for several servers is one */
@@ -108,9 +108,15 @@ class Session
      * stay locked until they are installed on all copies: transactions that need these rows wait,
      * even while this thread runs no coroutine. When run() returns, they are installed.
      *
+     * If a server is lost, or another session fences this one, after only some logs may have taken
+     * the commit's record, the session joins again and looks whether the rows are written: the
+     * commit is complete, or the body runs again.
+     *
      * Throws what the body threw, and Error; then the transaction had no effect. If it may have had
      * one, there is no exception: the Outcome says committed or unknown, and if the session must
-     * join again and cannot, the next call throws the error. */
+     * join again and cannot, the next call throws the error. Unknown: the session could not join
+     * within retry_us; or, when it looked, other transactions had written all the rows since; or
+     * Options::durable is off. */
     template <class Body> Task<Outcome> transact(Body body)
     {
         return attempt(std::move(body), true);
@@ -265,6 +271,7 @@ class Session
      * to run again. Throws @thrown if the body gave up by throwing it. */
     Task<bool> conclude(ReadWriteSet &set, BodyResult result, std::exception_ptr thrown,
                         Progress &progress);
+    Task<Ending> find_out(ReadWriteSet &set);
     bool end(ReadWriteSet &set, Ending ending, bool holds);
     void open_any();
     bool try_to_join(Claim claim);

@@ -7,6 +7,7 @@
 #include <dtx/error.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -45,6 +46,20 @@ auto adder(const Tables &tables, int64_t to_a, int64_t to_b)
 
         (void)co_await txn.write(tables.accounts, kA, Account{ a->cents + to_a });
         (void)co_await txn.write(tables.accounts, kB, Account{ b->cents + to_b });
+        co_return true;
+    };
+}
+
+// A body that adds 1 to the row of the first partition and, with @both, to the other.
+auto adder_of(const Tables &tables, bool both)
+{
+    return [&tables, both](Txn &txn) -> Task<bool> {
+        for (uint64_t key : { kA, kB })
+            if (key == kA || both) {
+                auto row = co_await txn.read(tables.accounts, key);
+
+                (void)co_await txn.write(tables.accounts, key, Account{ row->cents + 1 });
+            }
         co_return true;
     };
 }
@@ -162,6 +177,7 @@ struct FaultyLink {
     std::string fault; // options of wrap=fault
     bool away = false; // no server accepts connections any more
     int dials = 0;
+    std::function<void()> returns{}; // called before the session connects again
 
     // Did the fault occur while the session joined? Then it has connected again.
     bool is_over() const
@@ -175,6 +191,8 @@ struct FaultyLink {
         options.dial = [this](uint32_t to, const rpm_conn_opts *opts, rpm_conn **conn) {
             std::string url = db.cluster->options().urls[to];
 
+            if (dials == 2 && returns)
+                returns();
             if (dials++ < 2 && to == server)
                 url += ",wrap=fault," + fault;
             else if (away)
@@ -235,6 +253,8 @@ Reported one_fault(Database &db, const std::string &kind, uint32_t server, int n
         CHECK(after.first == after.second);
     if (reported == Reported::committed)
         CHECK(after == std::pair(before.first + 1, before.second + 1));
+    if (db.cluster->options().durable) // the session looks whether its rows are written
+        CHECK(reported != Reported::unknown);
     if (reported == Reported::thrown || reported == Reported::aborted)
         CHECK(after == before);
     if (reported == Reported::committed && session->counters().rejoined == 0)
@@ -296,9 +316,13 @@ TEST_CASE("dtx: a session does not wait for an attempt whose listener threw", "[
     } listener;
     bool durable = GENERATE(true, false);
     std::string kind = GENERATE("lost", "unacked");
-    Database db(2, without_lease(durable), Tables(), ",mode=ring");
-    Session second(*db.cluster, 1);
+    dtx::Options options = without_lease(durable);
     int unknown = 0;
+
+    options.retry_us = 20000;
+
+    Database db(2, options, Tables(), ",mode=ring");
+    Session second(*db.cluster, 1);
 
     CAPTURE(durable, kind);
 
@@ -312,10 +336,12 @@ TEST_CASE("dtx: a session does not wait for an attempt whose listener threw", "[
         REQUIRE(nth < 60);
         try {
             session.emplace(cluster, 0, &listener);
+            link.away = durable; // with logs, a session that joins again finds the outcome out
             (void)now(*session, adder(db.tables, 1, 1));
         } catch (const dtx::Error &) {
         } catch (const std::runtime_error &) {
             unknown++;
+            link.away = false;
             CHECK(now(*session, adder(db.tables, 1, 1)) == Status::committed);
         }
     }
@@ -379,6 +405,75 @@ TEST_CASE("dtx: an outcome is returned even if the session cannot join again", "
         REQUIRE((last == Status::committed || (untouched > 0 && last == Status::unknown)));
     }
     CHECK(reported > 0);
+}
+
+// The session is fenced by another one, which completes or drops its commit and then writes one of
+// its rows, or both, before the session has connected again.
+TEST_CASE("dtx: one row that no other transaction has written tells the outcome of a commit",
+          "[unit]")
+{
+    std::string kind = GENERATE("lost", "unacked");
+    bool both = GENERATE(false, true);
+    Database db(2, without_lease(true), Tables(), ",mode=ring");
+    Session second(*db.cluster, 1);
+    std::map<Status, int> count;
+    auto add = adder(db.tables, 1, 1);
+    int happened = 0;
+
+    CAPTURE(kind, both);
+    put_pair(db, second);
+    for (int nth = 1, untouched = 0; untouched < 3; nth++) {
+        FaultyLink link{ db, 0, "fault_kind=" + kind + ",fault_at=" + std::to_string(nth) };
+        dtx::Cluster cluster = link.cluster();
+        std::optional<Session> session;
+
+        CAPTURE(nth);
+        (void)db.cluster->recover(0); // joining takes the same operations each time
+        REQUIRE(nth < 500);
+        try {
+            session.emplace(cluster, 0);
+        } catch (const dtx::Error &) {
+            continue;
+        }
+        if (link.is_over())
+            continue;
+
+        auto before = pair_of(db, second);
+        auto between = before;
+        int runs = 0;
+
+        link.returns = [&] {
+            (void)db.cluster->recover(0);
+            between = pair_of(db, second);
+            for (int i = 0; i < 5; i++) // more versions than the transaction makes
+                REQUIRE(now(second, adder_of(db.tables, both)) == Status::committed);
+        };
+
+        Status status = now(*session, [&](Txn &txn) {
+            runs++;
+            return add(txn);
+        });
+        bool once = between.second == before.second + 1;
+
+        link.returns = nullptr;
+
+        CHECK((between == before || between == std::pair(before.first + 1, before.second + 1)));
+        if (session->counters().rejoined == 0) {
+            untouched++;
+            continue;
+        }
+        untouched = 0;
+        count[status]++;
+        happened += once ? 1 : 0;
+        if (status == Status::committed)
+            CHECK(pair_of(db, second).second ==
+                  before.second + 1 + (both ? 5 : 0)); // by the first run or by the second
+        if (once && !both)
+            CHECK((status == Status::committed && runs == 1));
+        CHECK((both || status == Status::committed));
+    }
+    CHECK(happened > 0);
+    CHECK((count[Status::unknown] > 0) == both);
 }
 
 // Without logs, nothing completes a commit that is interrupted while it installs its rows. So a
