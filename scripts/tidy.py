@@ -304,7 +304,7 @@ def resolve(tree, path, name):
 def check_b4(tree):
     """includes follow scripts/layers.toml"""
     rules = tomllib.loads(tree.texts['scripts/layers.toml'])
-    layers = rules['lib'] | rules.get('dtx', {})
+    layers = rules['lib'] | rules.get('dtx', {}) | rules.get('fs', {})
     for path in tree.with_suffix(C_LIKE, ('lib', *rules['users']['folders'])):
         own = layer_of(path, layers)
         for line, form, name in csource.includes(tree.texts[path]):
@@ -321,7 +321,8 @@ def check_b4(tree):
                     yield place, f'"{name}": include <librpm.h> only', name
                     continue
                 if own is None:
-                    if rules.get('dtx') and path.startswith('dtx/') and '/include/' not in path:
+                    top = path.split('/')[0]
+                    if top in ('dtx', 'fs') and rules.get(top) and '/include/' not in path:
                         yield place, f'{os.path.dirname(path)} is in no row of layers.toml', name
                     continue
             theirs = layer_of(target, layers)

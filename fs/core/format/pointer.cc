@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pointer.cc: make and judge pointers to blocks.
+ *
+ * Tests: tests/unit/fs/format/pointer_test.cpp
+ */
+#include "core/format/pointer.h"
+
+#include "core/base/assert.h"
+
+#include <xxhash.h>
+
+namespace rfs
+{
+
+Pointer point_to(uint32_t shard, uint64_t block, uint64_t flags)
+{
+    RFS_ASSERT(shard < 256 && block <= Pointer::kBlockMost);
+    RFS_ASSERT((flags & ~Pointer::kUnwritten) == 0);
+    return { uint64_t{ shard } << 56 | block << 16 | Pointer::kAllocated | flags, 0 };
+}
+
+uint64_t block_sum(uint32_t ino, uint64_t number, const void *bytes)
+{
+    RFS_ASSERT(number < 1ull << 32);
+    return XXH3_64bits_withSeed(bytes, kBlockBytes, uint64_t{ ino } << 32 | number);
+}
+
+bool is_sound(const Pointer &pointer, uint32_t shards, uint64_t blocks)
+{
+    if (pointer.is_hole())
+        return pointer.sum == 0;
+    return (pointer.place & 0xffff & ~Pointer::kUnwritten) == Pointer::kAllocated &&
+           pointer.shard() < shards && pointer.block() < blocks &&
+           (!pointer.is_unwritten() || pointer.sum == 0);
+}
+
+} // namespace rfs

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rows.h: the rows of a volume's tables. Numbers are little-endian; times are nanoseconds since
+ * 1970 began, UTC.
+ *
+ * Invariants
+ *   a row's struct has no padding: all its bytes are defined
+ *   an inode and its dtx header fill four cache lines, a name and its header two
+ *
+ * Tests: tests/unit/fs/format/tables_test.cpp
+ */
+#ifndef FS_CORE_FORMAT_ROWS_H
+#define FS_CORE_FORMAT_ROWS_H
+
+#include "core/format/pointer.h"
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+namespace rfs
+{
+
+inline constexpr uint32_t kRootIno = 1;
+inline constexpr uint32_t kNameMax = 255;        /* bytes of a name, as of ext4 */
+inline constexpr uint32_t kLinkTargetMax = 4095; /* bytes: PATH_MAX without the final zero */
+inline constexpr uint32_t kLinksMax = 65000;     /* names of one file, as of ext4 */
+inline constexpr uint64_t kFileMax = 1ull << 44; /* bytes: map keys have 32 bits for a number */
+inline constexpr uint32_t kInodePointers = 8;    /* of the first blocks of a file */
+inline constexpr uint32_t kMapPointers = 32;     /* of each row of the table maps */
+inline constexpr uint32_t kShortTarget = 128;    /* a link's target that fits into its inode */
+inline constexpr uint32_t kHeadBytes = 90;       /* of a name, in its row of names */
+inline constexpr uint32_t kPieceBytes = 480;     /* of each row of blobs */
+inline constexpr uint32_t kSlabBlocks = 512;     /* 2 MiB */
+inline constexpr uint32_t kFirstTargetPiece = 1 << 16; /* pieces before it have xattrs */
+
+/* The table volume has one row, with key 0. */
+struct VolumeRow {
+    unsigned char uuid[16];
+    uint64_t name_seed; /* of the hashes of names */
+    int64_t made_ns;
+    uint32_t block_bytes;
+    uint32_t unused; /* 0 */
+};
+static_assert(sizeof(VolumeRow) == 40);
+
+struct InodeRow {
+    uint32_t mode; /* type and permissions, as st_mode */
+    uint32_t uid;
+    uint32_t gid;
+    uint32_t links;  /* names; of a directory: 2, and one for each directory in it */
+    uint64_t size;   /* bytes; of a directory: names in it */
+    uint64_t blocks; /* allocated */
+    int64_t atime_ns;
+    int64_t mtime_ns;
+    int64_t ctime_ns;
+    int64_t btime_ns;
+    uint64_t data_version; /* changes with each change of the contents */
+    uint64_t cut;          /* blocks from here on are to be freed; kNoCut: none */
+    uint32_t generation;   /* tells files apart that had the same number after each other */
+    uint32_t parent;       /* of a directory */
+    uint32_t device;       /* of a device file: 12 bits major << 20 | 20 bits minor */
+    uint32_t xattr_bytes;  /* of all extended attributes, in blobs */
+    union {
+        std::array<Pointer, kInodePointers> pointers; /* of a regular file */
+        char target[kShortTarget];                    /* of a symbolic link */
+    };
+};
+static_assert(sizeof(InodeRow) == 224);
+inline constexpr uint64_t kNoCut = UINT64_MAX;
+
+struct NameRow {
+    uint32_t ino;
+    uint8_t type; /* of the inode: mode >> 12 */
+    uint8_t length;
+    char head[kHeadBytes]; /* then zeros */
+};
+static_assert(sizeof(NameRow) == 96);
+
+/* The rest of a name of more than kHeadBytes bytes, with the key of its NameRow. */
+struct LongNameRow {
+    char tail[kNameMax - kHeadBytes]; /* then zeros */
+    char unused[3];                   /* 0 */
+};
+static_assert(sizeof(LongNameRow) == 168);
+
+/* Pointers of the blocks 32 n to 32 n + 31 of a file. Those of the first kInodePointers blocks are
+ * in the inode, and zero here. */
+struct MapRow {
+    std::array<Pointer, kMapPointers> pointers;
+};
+static_assert(sizeof(MapRow) == 512);
+
+/* A piece of a symbolic link's target, or of the stream of a file's extended attributes. */
+struct BlobRow {
+    char bytes[kPieceBytes];
+};
+static_assert(sizeof(BlobRow) == 480);
+
+/* Which blocks of a slab are in use, and which session may take more of them. */
+struct SlabRow {
+    uint64_t owner; /* join of the session, counted in the table sessions; 0: none */
+    std::array<uint64_t, kSlabBlocks / 64> used;
+};
+static_assert(sizeof(SlabRow) == 72);
+
+/* A file without names that a session may still have open, by shard and number. */
+struct OrphanRow {
+    uint64_t unused; /* 0 */
+};
+
+static_assert(std::has_unique_object_representations_v<VolumeRow>);
+static_assert(std::has_unique_object_representations_v<NameRow>);
+static_assert(std::has_unique_object_representations_v<LongNameRow>);
+static_assert(std::has_unique_object_representations_v<MapRow>);
+static_assert(std::has_unique_object_representations_v<SlabRow>);
+
+} // namespace rfs
+#endif

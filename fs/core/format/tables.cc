@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tables.cc: declare the tables of a volume.
+ *
+ * Tests: tests/unit/fs/format/tables_test.cpp
+ */
+#include "core/format/tables.h"
+
+#include "core/format/keys.h"
+#include <dtx/error.h>
+
+#include <librpm.h>
+
+#include <cinttypes>
+#include <cstdio>
+
+namespace rfs
+{
+
+/* Only files of more than kInodePointers blocks have map rows: one for each kMapPointers blocks if
+ * they are large, and one for nine blocks if they are as small as that. */
+static uint64_t map_rows(const Sizes &of)
+{
+    uint64_t large = of.blocks() / kMapPointers;
+    uint64_t small = of.blocks() / (kInodePointers + 1);
+
+    return large + (small < of.inodes ? small : of.inodes) + 1;
+}
+
+static uint32_t inode_partition(uint64_t key)
+{
+    return static_cast<uint32_t>(key);
+}
+
+/* Room for names: one for each file, and a quarter for further links. For long names and for pieces
+ * of targets and attributes, one for four files. */
+Tables::Tables(const std::string &name, const Sizes &of_shard)
+    : sizes(of_shard), schema(name, kFormatVersion),
+      volume(schema.hash_table<VolumeRow>("volume", 1, upper_half)),
+      inodes(schema.hash_table<InodeRow>("inodes", of_shard.inodes, inode_partition)),
+      names(schema.ordered_table<NameRow>("names", of_shard.inodes + of_shard.inodes / 4 + 1,
+                                          upper_half)),
+      long_names(schema.hash_table<LongNameRow>("long_names", of_shard.inodes / 4 + 1, upper_half)),
+      maps(schema.ordered_table<MapRow>("maps", map_rows(of_shard), upper_half)),
+      blobs(schema.ordered_table<BlobRow>("blobs", of_shard.inodes / 4 + 256, upper_half)),
+      slabs(schema.ordered_table<SlabRow>("slabs", of_shard.slabs, upper_half)),
+      orphans(schema.ordered_table<OrphanRow>("orphans", of_shard.inodes, upper_half)),
+      blocks(schema.span("blocks", kSlabBlocks * kBlockBytes, of_shard.slabs))
+{
+    schema.set_comment(sizes.text());
+}
+
+std::string Sizes::text() const
+{
+    return "rpmfs inodes=" + std::to_string(inodes) + " slabs=" + std::to_string(slabs);
+}
+
+Sizes Sizes::of_text(const std::string &volume, const std::string &text)
+{
+    Sizes sizes;
+    int end = 0;
+
+    if (sscanf(text.c_str(), "rpmfs inodes=%" SCNu64 " slabs=%" SCNu64 "%n", &sizes.inodes,
+               &sizes.slabs, &end) != 2 ||
+        text.substr(static_cast<size_t>(end)) != "" || sizes.text() != text)
+        throw dtx::Error(RPM_E_FOREIGN,
+                         "the database '" + volume + "' is not a volume: its comment is \"" + text +
+                             "\", expected \"rpmfs inodes=NUMBER slabs=NUMBER\"; name another one, "
+                             "or make a volume with rpm-fs mkfs");
+    return sizes;
+}
+
+} // namespace rfs

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tables.h: the schema of a volume: its tables, the span with its blocks, and how many of each a
+ * shard has.
+ *
+ * Tests: tests/unit/fs/format/tables_test.cpp
+ */
+#ifndef FS_CORE_FORMAT_TABLES_H
+#define FS_CORE_FORMAT_TABLES_H
+
+#include "core/format/rows.h"
+#include <dtx/schema.h>
+
+#include <cstdint>
+#include <string>
+
+namespace rfs
+{
+
+inline constexpr uint32_t kFormatVersion = 1;
+
+/* What mkfs chooses, for each shard. */
+struct Sizes {
+    uint64_t inodes = 0;
+    uint64_t slabs = 0; /* of kSlabBlocks blocks */
+
+    uint64_t blocks() const
+    {
+        return slabs * kSlabBlocks;
+    }
+    /* The schema's comment, and back. Throws dtx::Error, RPM_E_FOREIGN: it is not of that form. */
+    std::string text() const;
+    static Sizes of_text(const std::string &volume, const std::string &text);
+};
+
+struct Tables {
+    /* @name: of the volume, and of its database. Throws dtx::Error for a name or sizes that dtx
+     * refuses. */
+    Tables(const std::string &name, const Sizes &of_shard);
+
+    Sizes sizes;
+    dtx::Schema schema;
+    dtx::Table<VolumeRow> volume;
+    dtx::Table<InodeRow> inodes;        /* by number */
+    dtx::Table<NameRow> names;          /* by directory, hash */
+    dtx::Table<LongNameRow> long_names; /* by directory, hash */
+    dtx::Table<MapRow> maps;            /* by file, block / kMapPointers */
+    dtx::Table<BlobRow> blobs;          /* by file, piece */
+    dtx::Table<SlabRow> slabs;          /* by shard, number */
+    dtx::Table<OrphanRow> orphans;      /* by shard, file */
+    dtx::Span blocks;
+};
+
+} // namespace rfs
+#endif
