@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * call.h: one call of the file system, such as mkdir(), in one attempt of its transaction.
+ *
+ * Each call is one transaction: what it reads was so at one time, and what it writes is in the
+ * volume as a whole or not at all. A call that fails throws Failure; its reads are validated before
+ * the caller gets the error (dtx::Session::transact), so the error was right at one time.
+ *
+ * Tests: tests/unit/fs/tree/tree_test.cpp
+ */
+#ifndef FS_CORE_CALL_CALL_H
+#define FS_CORE_CALL_CALL_H
+
+#include "core/format/tables.h"
+#include <dtx/scheduler.h>
+#include <dtx/txn.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace rfs
+{
+
+/* Ends a call with an error number of errno(3), above 0. */
+struct Failure {
+    int error;
+};
+
+inline void expect(bool holds, int error)
+{
+    if (!holds)
+        throw Failure{ error };
+}
+
+/* On whose behalf a call is made. */
+struct Credentials {
+    uint32_t uid = 0;
+    uint32_t gid = 0;
+    std::vector<uint32_t> groups{}; /* beside gid */
+    bool checked = false; /* the kernel has checked permissions (FUSE: default_permissions) */
+
+    bool is_in(uint32_t group) const
+    {
+        return gid == group || std::find(groups.begin(), groups.end(), group) != groups.end();
+    }
+};
+
+/* A volume, as its users open it. */
+struct Volume {
+    Tables tables;
+    uint64_t name_seed = 0;
+    uint32_t shards = 1;
+};
+
+struct Call {
+    dtx::Txn &txn;
+    const Volume &volume;
+    const Credentials &who;
+    dtx::SplitMix64 &random; /* for numbers of new files */
+    int64_t now_ns;          /* since 1970 began: of the files that the call changes */
+
+    const Tables &tables() const
+    {
+        return volume.tables;
+    }
+};
+
+} // namespace rfs
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * inodes.h: read, add and change inodes within a call.
+ *
+ * Tests: tests/unit/fs/tree/tree_test.cpp
+ */
+#ifndef FS_CORE_TREE_INODES_H
+#define FS_CORE_TREE_INODES_H
+
+#include "core/call/call.h"
+#include <dtx/task.h>
+
+#include <cstdint>
+
+namespace rfs
+{
+
+/* A file with its number. */
+struct Node {
+    uint32_t ino = 0;
+    InodeRow row{};
+};
+
+/* Awaited: the inode to which a name leads. If there is none, the rows were read at different times
+ * and the call runs again, or the volume is damaged: dtx::Error, RPM_E_CORRUPT. */
+dtx::Task<Node> named_inode(Call &call, uint32_t ino);
+
+/* Awaited: the inode of a number that the caller has kept. Failure: ESTALE, the file is gone. */
+dtx::Task<Node> held_inode(Call &call, uint32_t ino);
+
+/* Awaited: the same for a directory that still has a name, in which the caller has the permissions
+ * @wanted. Failure: ENOTDIR, EACCES; ENOENT, it was removed. */
+dtx::Task<Node> held_directory(Call &call, uint32_t ino, uint32_t wanted);
+
+/* Awaited: write the row back. */
+dtx::Task<> put(Call &call, const Node &node);
+
+/* Awaited: add an inode, with a number that no file has. @near: a file or directory on whose shard
+ * it is to be; 0: on any. Failure: ENOSPC. */
+dtx::Task<Node> add_inode(Call &call, const InodeRow &row, uint32_t near);
+
+/* The contents of a file or directory change now, or only its inode. Times grow by at least 1 ns
+ * with each change, so a reader that compares times sees each of them. */
+void touch_contents(const Call &call, InodeRow &row);
+void touch_inode(const Call &call, InodeRow &row);
+
+/* Awaited: take a name away from a file that has lost its row in a directory. A file without names
+ * becomes an orphan (a row of the table orphans), to be freed when no client has it open. */
+dtx::Task<> drop_name(Call &call, Node &node);
+
+} // namespace rfs
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * names.cc: rows of the tables names and long_names.
+ *
+ * A name has one of the kCollisions keys of its hash, which differ between names with the same
+ * hash. Removing a name leaves the others where they are, so a look-up that does not find its name
+ * at the first key looks at all of them; they are neighbours in one leaf of the index.
+ *
+ * Tests: tests/unit/fs/tree/names_test.cpp
+ */
+#include "core/tree/names.h"
+
+#include "core/base/assert.h"
+#include "core/format/keys.h"
+#include <dtx/error.h>
+
+#include <librpm.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+namespace rfs
+{
+
+static const char *const kNoTail = "a long name lacks its second row";
+
+void check_name(std::string_view name)
+{
+    expect(!name.empty(), ENOENT);
+    expect(name.size() <= kNameMax, ENAMETOOLONG);
+    expect(name.find('/') == name.npos && name.find('\0') == name.npos, EINVAL);
+}
+
+static size_t head_bytes(size_t length)
+{
+    return std::min<size_t>(length, kHeadBytes);
+}
+
+/* Awaited: has this row that name? */
+static dtx::Task<bool> is_of(Call &call, uint64_t key, const NameRow &row, std::string_view name)
+{
+    size_t head = head_bytes(name.size());
+
+    if (row.length != name.size() || std::memcmp(row.head, name.data(), head) != 0)
+        co_return false;
+    if (head == name.size())
+        co_return true;
+
+    auto found = co_await call.txn.read(call.tables().long_names, key);
+    const LongNameRow &rest = dtx::need(found, kNoTail);
+
+    co_return std::memcmp(rest.tail, name.data() + head, name.size() - head) == 0;
+}
+
+dtx::Task<Place> find_name(Call &call, uint32_t directory, std::string_view name)
+{
+    uint64_t first = first_name_key(directory, name, call.volume.name_seed);
+    auto row = co_await call.txn.read(call.tables().names, first);
+    Place place;
+
+    RFS_ASSERT(!name.empty() && name.size() <= kNameMax);
+    if (row && co_await is_of(call, first, *row, name))
+        co_return Place{ first, row->ino, row->type };
+
+    auto rows = co_await call.txn.scan(call.tables().names, first, first + kCollisions - 1);
+    uint64_t free = first;
+
+    for (const auto &[key, other] : rows) {
+        if (co_await is_of(call, key, other, name))
+            co_return Place{ key, other.ino, other.type };
+        free += key == free ? 1 : 0; /* rows come in the order of their keys */
+    }
+    place.key = free < first + kCollisions ? free : 0;
+    co_return place;
+}
+
+dtx::Task<> add_name(Call &call, Place place, std::string_view name, uint32_t ino, uint32_t mode)
+{
+    size_t head = head_bytes(name.size());
+    NameRow row{};
+    LongNameRow rest{};
+
+    RFS_ASSERT(!place.is_taken() && ino != 0);
+    expect(place.key != 0, ENOSPC);
+    row.ino = ino;
+    row.type = static_cast<uint8_t>(mode >> 12);
+    row.length = static_cast<uint8_t>(name.size());
+    std::memcpy(row.head, name.data(), head);
+    std::memcpy(rest.tail, name.data() + head, name.size() - head);
+    try {
+        bool added = co_await call.txn.insert(call.tables().names, place.key, row);
+
+        dtx::need(added, "the key of a new name is taken");
+        if (head < name.size())
+            added = co_await call.txn.insert(call.tables().long_names, place.key, rest);
+        dtx::need(added, "the key of a new long name is taken");
+    } catch (const dtx::Error &error) {
+        if (error.code() != RPM_E_NOSPACE)
+            throw;
+        throw Failure{ ENOSPC };
+    }
+}
+
+dtx::Task<> change_name(Call &call, Place place, uint32_t ino, uint32_t mode)
+{
+    auto found = co_await call.txn.read(call.tables().names, place.key);
+    NameRow row = dtx::need(found, "a name that was found does not exist");
+
+    RFS_ASSERT(place.is_taken() && ino != 0);
+    row.ino = ino;
+    row.type = static_cast<uint8_t>(mode >> 12);
+    (void)co_await call.txn.write(call.tables().names, place.key, row);
+}
+
+dtx::Task<> remove_name(Call &call, Place place)
+{
+    auto found = co_await call.txn.read(call.tables().names, place.key);
+    const NameRow &row = dtx::need(found, "a name that was found does not exist");
+    bool erased = true;
+
+    RFS_ASSERT(place.is_taken());
+    if (row.length > kHeadBytes)
+        erased = co_await call.txn.erase(call.tables().long_names, place.key);
+    dtx::need(erased, kNoTail);
+    erased = co_await call.txn.erase(call.tables().names, place.key);
+    dtx::need(erased, "a name that was found does not exist");
+}
+
+dtx::Task<std::vector<Listed>> list_names(Call &call, uint32_t directory, uint64_t cookie,
+                                          uint32_t limit)
+{
+    uint64_t behind = cookie > kDotCookies ? cookie - kDotCookies : 0;
+    std::vector<Listed> listed;
+
+    if (behind > UINT32_MAX) /* behind the last name that a directory can have */
+        co_return listed;
+
+    auto rows = co_await call.txn.scan(call.tables().names,
+                                       key_of(directory, static_cast<uint32_t>(behind)),
+                                       key_of(directory, UINT32_MAX), limit);
+
+    for (const auto &[key, row] : rows) {
+        size_t head = head_bytes(row.length);
+        std::string name(row.head, head);
+
+        if (row.length > head) {
+            auto found = co_await call.txn.read(call.tables().long_names, key);
+
+            name.append(dtx::need(found, kNoTail).tail, row.length - head);
+        }
+        listed.push_back({ kDotCookies + 1 + lower_half(key), row.ino, row.type, std::move(name) });
+    }
+    co_return listed;
+}
+
+} // namespace rfs

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * permission.cc: judge permission bits.
+ *
+ * Tests: tests/unit/fs/tree/permission_test.cpp
+ */
+#include "core/tree/permission.h"
+
+#include "core/base/assert.h"
+
+#include <sys/stat.h>
+
+namespace rfs
+{
+
+bool owns(const Credentials &who, const InodeRow &inode)
+{
+    return who.checked || who.uid == 0 || who.uid == inode.uid;
+}
+
+bool may(const Credentials &who, const InodeRow &inode, uint32_t wanted)
+{
+    uint32_t bits = inode.mode;
+
+    RFS_ASSERT(wanted <= (kMayExecute | kMayWrite | kMayRead));
+    if (who.checked)
+        return true;
+    if (who.uid == 0)
+        return (wanted & kMayExecute) == 0 || S_ISDIR(inode.mode) ||
+               (bits & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
+    if (who.uid == inode.uid)
+        bits >>= 6;
+    else if (who.is_in(inode.gid))
+        bits >>= 3;
+    return (bits & wanted) == wanted;
+}
+
+bool may_remove(const Credentials &who, const InodeRow &directory, const InodeRow &inode)
+{
+    return (directory.mode & S_ISVTX) == 0 || owns(who, directory) || owns(who, inode);
+}
+
+} // namespace rfs
