@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * client.h: a client of a volume: a session of its database, which runs calls as transactions.
+ *
+ * A client belongs to one thread; its calls may run beside each other, as coroutines.
+ *
+ * Tests: tests/unit/fs/client/client_test.cpp
+ */
+#ifndef FS_CORE_CLIENT_CLIENT_H
+#define FS_CORE_CLIENT_CLIENT_H
+
+#include "core/call/call.h"
+#include "core/client/volume.h"
+#include <dtx/session.h>
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace rfs
+{
+
+class Client
+{
+  public:
+    /* Joins the database. @open: borrowed until the client is destroyed; shared by clients. Throws
+     * dtx::Error. */
+    explicit Client(const OpenVolume &open);
+
+    /* Awaited: run @body, a callable Task<Result>(Call &), as one transaction, again after each
+     * conflict. @who: borrowed until this has been awaited. Throws Failure: what the body threw;
+     * EIO, the session could not find out whether the call took effect. Throws dtx::Error. */
+    template <class Body> auto call(const Credentials &who, Body body)
+    {
+        using Result = decltype(body(std::declval<Call &>()).await_resume());
+
+        return run<Result>(who, std::move(body));
+    }
+
+    /* The same for a caller without coroutines. */
+    template <class Body> auto call_now(const Credentials &who, Body body)
+    {
+        using Result = decltype(body(std::declval<Call &>()).await_resume());
+        std::optional<Kept<Result>> result;
+        std::vector<dtx::Task<>> tasks;
+
+        tasks.push_back(keep<Result>(who, body, result));
+        session_.run(std::move(tasks));
+        if constexpr (!std::is_void_v<Result>)
+            return std::move(*result);
+    }
+
+    const Volume &volume() const
+    {
+        return open_.volume;
+    }
+    dtx::Session &session()
+    {
+        return session_;
+    }
+
+  private:
+    /* What a body returned; of a body that returns nothing, that it has ended. */
+    template <class Result>
+    using Kept = std::conditional_t<std::is_void_v<Result>, std::monostate, Result>;
+
+    template <class Result, class Body> dtx::Task<Result> run(const Credentials &who, Body body)
+    {
+        std::optional<Kept<Result>> result;
+
+        co_await keep<Result>(who, body, result);
+        if constexpr (!std::is_void_v<Result>)
+            co_return std::move(*result);
+    }
+
+    template <class Result, class Body>
+    dtx::Task<> keep(const Credentials &who, Body &body, std::optional<Kept<Result>> &result)
+    {
+        dtx::Outcome outcome = co_await session_.transact([&](dtx::Txn &txn) -> dtx::Task<bool> {
+            Call call = begin(txn, who);
+
+            if constexpr (std::is_void_v<Result>) {
+                co_await body(call);
+                result.emplace();
+            } else {
+                result.emplace(co_await body(call));
+            }
+            co_return true;
+        });
+
+        if (outcome.status == dtx::Status::unknown)
+            throw Failure{ EIO };
+    }
+
+    Call begin(dtx::Txn &txn, const Credentials &who);
+
+    const OpenVolume &open_;
+    dtx::Session session_;
+    dtx::SplitMix64 random_;
+};
+
+} // namespace rfs
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * volume.cc: the database of a volume, its row in the table volume, and the root directory.
+ *
+ * Tests: tests/unit/fs/client/volume_test.cpp
+ */
+#include "core/client/volume.h"
+
+#include "core/client/clock.h"
+#include "core/tree/create.h"
+#include <dtx/error.h>
+#include <dtx/session.h>
+#include <dtx/stored.h>
+
+#include <librpm.h>
+
+#include <cstring>
+#include <sys/stat.h>
+#include <utility>
+
+namespace rfs
+{
+
+static VolumeRow new_volume_row()
+{
+    VolumeRow row{};
+
+    fill_random(row.uuid, sizeof(row.uuid));
+    fill_random(&row.name_seed, sizeof(row.name_seed));
+    row.uuid[6] = static_cast<unsigned char>((row.uuid[6] & 0x0f) | 0x40); /* RFC 9562: version 4 */
+    row.uuid[8] = static_cast<unsigned char>((row.uuid[8] & 0x3f) | 0x80);
+    row.made_ns = wall_ns();
+    row.block_bytes = kBlockBytes;
+    return row;
+}
+
+void make_volume(const NewVolume &wanted, dtx::Options options)
+{
+    Tables tables(wanted.name, wanted.sizes);
+    dtx::Cluster cluster(tables.schema, std::move(options));
+    VolumeRow volume = new_volume_row();
+    InodeRow root{};
+
+    root.mode = S_IFDIR | (wanted.mode & 07777);
+    root.uid = wanted.uid;
+    root.gid = wanted.gid;
+    root.links = 2;
+    root.atime_ns = root.mtime_ns = root.ctime_ns = root.btime_ns = volume.made_ns;
+    root.cut = kNoCut;
+    root.parent = kRootIno;
+    cluster.create();
+
+    dtx::Session session(cluster, dtx::kAnyCoordinator);
+
+    (void)session.transact_now([&](dtx::Txn &txn) -> dtx::Task<bool> {
+        bool added = co_await txn.insert(tables.volume, 0, volume);
+
+        added = co_await txn.insert(tables.inodes, kRootIno, root) && added;
+        dtx::need(added, "a new volume has rows already");
+        co_return true;
+    });
+}
+
+/* The row of the table volume. */
+static VolumeRow volume_row(const dtx::Cluster &cluster, const Tables &tables)
+{
+    dtx::Session session(cluster, dtx::kAnyCoordinator);
+    std::optional<VolumeRow> row;
+
+    (void)session.transact_now([&](dtx::Txn &txn) -> dtx::Task<bool> {
+        row = co_await txn.read(tables.volume, 0);
+        co_return true;
+    });
+    if (!row)
+        throw dtx::Error(RPM_E_CORRUPT, "the volume '" + tables.schema.name() +
+                                            "' has no root directory: the mkfs that made it was "
+                                            "interrupted; make it again with mkfs --force");
+    if (row->block_bytes != kBlockBytes)
+        throw dtx::Error(RPM_E_VERSION, "the volume '" + tables.schema.name() + "' has blocks of " +
+                                            std::to_string(row->block_bytes) +
+                                            " bytes, and this version needs " +
+                                            std::to_string(kBlockBytes));
+    return *row;
+}
+
+OpenVolume open_volume(const std::string &name, dtx::Options options)
+{
+    dtx::StoredDatabase stored = dtx::stored_database(name, options);
+    Sizes sizes = Sizes::of_text(name, stored.comment);
+
+    if (stored.servers != options.urls.size())
+        throw dtx::Error(RPM_E_INVAL, "the volume '" + name + "' is on " +
+                                          std::to_string(stored.servers) + " servers, and " +
+                                          std::to_string(options.urls.size()) +
+                                          " were given; give all of them, in the order of mkfs");
+    options.replicas = stored.replicas;
+    options.durable = stored.durable;
+
+    uint32_t shards = stored.servers;
+    OpenVolume open{ { Tables(name, sizes), 0, shards }, nullptr };
+
+    open.cluster = std::make_unique<dtx::Cluster>(open.volume.tables.schema, std::move(options));
+    open.cluster->verify();
+    open.volume.name_seed = volume_row(*open.cluster, open.volume.tables).name_seed;
+    return open;
+}
+
+} // namespace rfs

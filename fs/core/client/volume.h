@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * volume.h: make a volume on servers, and open one.
+ *
+ * Tests: tests/unit/fs/client/volume_test.cpp
+ */
+#ifndef FS_CORE_CLIENT_VOLUME_H
+#define FS_CORE_CLIENT_VOLUME_H
+
+#include "core/call/call.h"
+#include <dtx/cluster.h>
+
+#include <memory>
+#include <string>
+
+namespace rfs
+{
+
+/* What a new volume is to be. The first user of the root directory is its owner. */
+struct NewVolume {
+    std::string name; /* 1 to 31 letters, digits, '-' or '_' */
+    Sizes sizes;      /* of each shard */
+    uint32_t uid = 0;
+    uint32_t gid = 0;
+    uint32_t mode = 0755; /* of the root directory */
+};
+
+/* Makes a volume on the servers of @options (urls, replicas, secret). Durable when it returns.
+ * Throws dtx::Error: as dtx::Cluster::create(); RPM_E_EXISTS, the servers have a database of that
+ * name. */
+void make_volume(const NewVolume &wanted, dtx::Options options);
+
+/* A volume and the servers that it is on. */
+struct OpenVolume {
+    Volume volume;
+    std::unique_ptr<dtx::Cluster> cluster;
+};
+
+/* Opens a volume. Of @options, replicas are those of the volume. Throws dtx::Error: RPM_E_NOENT,
+ * there is none; RPM_E_FOREIGN, the database is not a volume; RPM_E_VERSION, another version made
+ * it; RPM_E_INVAL, it has another number of servers; RPM_E_CORRUPT, making it was interrupted. */
+OpenVolume open_volume(const std::string &name, dtx::Options options);
+
+} // namespace rfs
+#endif

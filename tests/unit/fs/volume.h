@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// volume.h: small volumes on servers in this process.
+#ifndef TESTS_UNIT_FS_VOLUME_H
+#define TESTS_UNIT_FS_VOLUME_H
+
+#include "core/client/client.h"
+#include "core/tree/create.h"
+#include "core/tree/names.h"
+#include "core/tree/path.h"
+#include "support/catch.h"
+#include "support/server.h"
+#include <dtx/checks.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <sys/stat.h>
+#include <vector>
+
+// Servers, a volume on them, and a client.
+class TestVolume
+{
+  public:
+    // @mode: as of the tests of dtx: "", ",mode=ring" or "tcp".
+    explicit TestVolume(uint32_t servers = 1, uint32_t replicas = 1, const std::string &mode = "",
+                        rfs::Sizes sizes = { 400, 4 })
+    {
+        support::ServerOpts opts;
+        rfs::NewVolume wanted{ "home", sizes };
+
+        opts.anonymous = true;
+        opts.bytes = 48 << 20;
+        opts.clients_max = 64;
+        opts.flags = RPM_SERVER_NO_SPIN;
+        opts.listen = mode == "tcp" ? "tcp://127.0.0.1:0/pool" : "";
+        for (uint32_t i = 0; i < servers; i++) {
+            servers_.push_back(std::make_unique<support::Server>(opts));
+            options.urls.push_back(mode == "tcp" ? servers_.back()->listener_url()
+                                                 : servers_.back()->url() + mode);
+        }
+        options.replicas = replicas;
+        options.log_bytes = 256 << 10;
+        options.guesses = 4000;
+        options.coordinators = 16;
+        rfs::make_volume(wanted, options);
+        open.emplace(rfs::open_volume("home", options));
+        client.emplace(*open);
+    }
+
+    // Runs a call as user 0. Throws rfs::Failure.
+    template <class Body> auto as_root(Body body)
+    {
+        return client->call_now(root, body);
+    }
+
+    dtx::Options options;
+    std::optional<rfs::OpenVolume> open;
+    rfs::Credentials root;
+
+  private:
+    std::vector<std::unique_ptr<support::Server>> servers_;
+
+  public:
+    std::optional<rfs::Client> client;
+};
+
+// The error number that @act fails with; 0: it does not.
+inline int error_of(const std::function<void()> &act)
+{
+    try {
+        act();
+    } catch (const rfs::Failure &failure) {
+        return failure.error;
+    }
+    return 0;
+}
+
+// Creates a file in a directory. Returns its number.
+inline uint32_t make(TestVolume &volume, const rfs::Credentials &who, uint32_t directory,
+                     const std::string &name, uint32_t mode)
+{
+    return volume.client
+        ->call_now(who,
+                   [&](rfs::Call &call) { return rfs::create(call, directory, name, { mode }); })
+        .ino;
+}
+
+inline uint32_t make_file(TestVolume &volume, uint32_t directory, const std::string &name)
+{
+    return make(volume, volume.root, directory, name, S_IFREG | 0644);
+}
+
+inline uint32_t make_directory(TestVolume &volume, uint32_t directory, const std::string &name)
+{
+    return make(volume, volume.root, directory, name, S_IFDIR | 0755);
+}
+
+inline rfs::InodeRow inode_of(TestVolume &volume, uint32_t ino)
+{
+    return volume.as_root([&](rfs::Call &call) { return rfs::held_inode(call, ino); }).row;
+}
+
+inline rfs::Place place_of(TestVolume &volume, uint32_t directory, const std::string &name)
+{
+    return volume.as_root([&](rfs::Call &call) { return rfs::find_name(call, directory, name); });
+}
+
+inline std::vector<rfs::Listed> names_in(TestVolume &volume, uint32_t directory)
+{
+    return volume.as_root(
+        [&](rfs::Call &call) { return rfs::list_names(call, directory, 0, UINT32_MAX); });
+}
+
+// What is wrong with the database below a volume; "": nothing. Ends the volume's client.
+inline std::string faults_below(TestVolume &volume)
+{
+    dtx::Cluster &cluster = *volume.open->cluster;
+    std::string text;
+
+    volume.client.reset();
+    (void)cluster.recover();
+    for (const dtx::Findings &of_copy : dtx::checks::check_copies(cluster))
+        for (const std::string &what : of_copy.texts())
+            text += what + "\n";
+    for (const std::string &what : dtx::checks::check_indexes(cluster, 0).texts())
+        text += what + "\n";
+    return text;
+}
+
+#endif
