@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * attributes.cc: chmod, chown and utimensat.
+ *
+ * Tests: tests/unit/fs/tree/attributes_test.cpp
+ */
+#include "core/tree/attributes.h"
+
+#include "core/tree/permission.h"
+
+#include <cerrno>
+#include <sys/stat.h>
+
+namespace rfs
+{
+
+static constexpr uint32_t kPermissions = 07777;
+
+static void change_mode(const Call &call, InodeRow &row, uint32_t mode)
+{
+    const Credentials &who = call.who;
+
+    expect(owns(who, row), EPERM);
+    if (who.uid != 0 && !who.checked && !who.is_in(row.gid) && !S_ISDIR(row.mode))
+        mode &= ~static_cast<uint32_t>(S_ISGID);
+    row.mode = (row.mode & ~kPermissions) | (mode & kPermissions);
+}
+
+/* A program with a set-ID bit must not come to run as its new owner. */
+static void drop_set_ids(InodeRow &row)
+{
+    if (!S_ISREG(row.mode))
+        return;
+    row.mode &= ~static_cast<uint32_t>(S_ISUID);
+    if ((row.mode & S_IXGRP) != 0) /* without it the bit asks for mandatory locks */
+        row.mode &= ~static_cast<uint32_t>(S_ISGID);
+}
+
+static void change_owner(const Call &call, InodeRow &row, const Changes &changes)
+{
+    const Credentials &who = call.who;
+    uint32_t uid = changes.uid.value_or(row.uid);
+    uint32_t gid = changes.gid.value_or(row.gid);
+    bool is_root = who.uid == 0 || who.checked;
+
+    expect(is_root || (who.uid == row.uid && uid == row.uid), EPERM);
+    expect(is_root || gid == row.gid || who.is_in(gid), EPERM);
+    row.uid = uid;
+    row.gid = gid;
+    drop_set_ids(row);
+}
+
+static void expect_may_set(const Call &call, const InodeRow &row, const Changes &changes)
+{
+    bool all_now = (!changes.atime || changes.atime->now) && (!changes.mtime || changes.mtime->now);
+
+    if (owns(call.who, row))
+        return;
+    expect(all_now, EPERM);
+    expect(may(call.who, row, kMayWrite), EACCES);
+}
+
+dtx::Task<Node> change(Call &call, uint32_t ino, Changes changes)
+{
+    Node node = co_await held_inode(call, ino);
+
+    if (changes.mode)
+        change_mode(call, node.row, *changes.mode);
+    if (changes.uid || changes.gid)
+        change_owner(call, node.row, changes);
+    if (changes.atime || changes.mtime)
+        expect_may_set(call, node.row, changes);
+    if (changes.atime)
+        node.row.atime_ns = changes.atime->now ? call.now_ns : changes.atime->ns;
+    if (changes.mtime)
+        node.row.mtime_ns = changes.mtime->now ? call.now_ns : changes.mtime->ns;
+    touch_inode(call, node.row);
+    co_await put(call, node);
+    co_return node;
+}
+
+} // namespace rfs

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * attributes.h: change mode, owner and times of a file.
+ *
+ * Tests: tests/unit/fs/tree/attributes_test.cpp
+ */
+#ifndef FS_CORE_TREE_ATTRIBUTES_H
+#define FS_CORE_TREE_ATTRIBUTES_H
+
+#include "core/tree/inodes.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace rfs
+{
+
+/* A time to set: the time of the call, or that of the caller. */
+struct NewTime {
+    bool now = false;
+    int64_t ns = 0; /* unless now */
+};
+
+/* What to change; nullopt: nothing. */
+struct Changes {
+    std::optional<uint32_t> mode{}; /* permission bits; the type stays */
+    std::optional<uint32_t> uid{};
+    std::optional<uint32_t> gid{};
+    std::optional<NewTime> atime{};
+    std::optional<NewTime> mtime{};
+};
+
+/* Awaited: apply the changes together. Returns the file as it is then. A caller other than user 0
+ * who gives a file to a group takes the set-ID bits away; setting a mode takes the set-group-ID bit
+ * away if the caller is not in the file's group. Failure: ESTALE; EPERM, the caller is not the
+ * owner, or gives the file to a user or group that is not his; EACCES, times are set to now by one
+ * who may not write the file. */
+dtx::Task<Node> change(Call &call, uint32_t ino, Changes changes);
+
+} // namespace rfs
+#endif
