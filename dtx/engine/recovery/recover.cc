@@ -398,11 +398,30 @@ Recovery recover_one(const Cluster &cluster, uint32_t coordinator, Claim claim)
     return recovery;
 }
 
-Recovery Cluster::recover(uint32_t coordinator) const
+static void expect_coordinator(uint32_t coordinator)
 {
     if (coordinator >= kCoordinatorsMax)
         throw Error(RPM_E_INVAL, "coordinator " + std::to_string(coordinator) + ", expected 0 to " +
                                      std::to_string(kCoordinatorsMax - 1));
+}
+
+bool Cluster::inherit(uint32_t coordinator) const
+{
+    expect_coordinator(coordinator);
+    DTX_ASSERT(coordinator != kRecoverer); /* which no session is */
+    try {
+        (void)recover_one(*this, coordinator, Claim::inherit);
+        return true;
+    } catch (const Error &error) {
+        if (error.code() != RPM_E_OWNED)
+            throw;
+        return false;
+    }
+}
+
+Recovery Cluster::recover(uint32_t coordinator) const
+{
+    expect_coordinator(coordinator);
     return recover_one(*this, coordinator, Claim::takeover);
 }
 

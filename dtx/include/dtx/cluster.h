@@ -126,6 +126,10 @@ class Cluster
     /* Fence one coordinator, complete its logged transactions, and free its locks. */
     Recovery recover(uint32_t coordinator) const;
 
+    /* As recover(coordinator), unless the session of the coordinator is connected to a server.
+     * False: it is, and nothing was done. */
+    bool inherit(uint32_t coordinator) const;
+
     /* Go on without the servers @dead, given by number: fences all sessions, applies the logs of
      * the other servers to the copies there, and makes the next live copy of each shard its
      * primary. Sessions join again. No acknowledged commit is lost if each shard still has a copy

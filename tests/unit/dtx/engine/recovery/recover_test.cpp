@@ -6,6 +6,7 @@
 #include "unit/dtx/engine/database.h"
 
 #include <cstring>
+#include <optional>
 
 using dtx::Session;
 using dtx::Status;
@@ -96,7 +97,7 @@ TEST_CASE("dtx: recovery installs a dead coordinator's commits and drops its oth
     Session session(*db.cluster, 0);
     uint32_t logs = GENERATE(0u, 1u, 2u);
     uint32_t copies = GENERATE(0u, 1u, 2u);
-    int how = GENERATE(0, 1, 2, 3);
+    int how = GENERATE(0, 1, 2, 3, 4);
 
     if (logs < 2 && copies > 0)
         return; /* impossible: rows are written only when all logs have the record */
@@ -115,6 +116,8 @@ TEST_CASE("dtx: recovery installs a dead coordinator's commits and drops its oth
         CHECK(db.cluster->recover(7).locks == 1);
     if (how == 2)
         Session again(*db.cluster, 7); /* joins with the same coordinator number */
+    if (how == 4)
+        CHECK(db.cluster->inherit(7));
     /* how == 3: the session that needs the row finds it locked, and takes over. */
     CHECK(now(session, [&](Txn &txn) -> Task<bool> {
               auto row = co_await txn.read(db.tables.accounts, 3);
@@ -128,6 +131,23 @@ TEST_CASE("dtx: recovery installs a dead coordinator's commits and drops its oth
             db.tables.accounts.number, copy, [&](uint64_t key, const void *row, size_t) {
                 CHECK(static_cast<const Account *>(row)->cents == (key == 3 ? expected + 1 : 100));
             });
+}
+
+TEST_CASE("dtx: a coordinator whose session is connected is not inherited from", "[unit]")
+{
+    std::string mode = GENERATE("", ",mode=ring", "tcp");
+    Database db(2, replicated(2), Tables(), mode);
+    std::optional<Session> owner(std::in_place, *db.cluster, 3);
+
+    CAPTURE(mode);
+    CHECK_FALSE(db.cluster->inherit(3));
+    CHECK(now(*owner, [&](Txn &txn) {
+              return txn.insert(db.tables.accounts, 1, Account{ 100 });
+          }) == Status::committed);
+    CHECK(owner->counters().rejoined == 0);
+    owner.reset();
+    CHECK(db.cluster->inherit(3));
+    CHECK_THROWS_AS((void)db.cluster->inherit(dtx::kCoordinatorsMax), dtx::Error);
 }
 
 TEST_CASE("dtx: an old record of a dead coordinator does not overwrite a later version", "[unit]")
