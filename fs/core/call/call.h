@@ -12,11 +12,14 @@
 #define FS_CORE_CALL_CALL_H
 
 #include "core/format/tables.h"
+#include <dtx/error.h>
 #include <dtx/scheduler.h>
 #include <dtx/txn.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <librpm.h>
 #include <vector>
 
 namespace rfs
@@ -65,6 +68,19 @@ struct Call {
         return volume.tables;
     }
 };
+
+/* Awaited: add a row. False: its key has one. Failure: ENOSPC, the table is full. */
+template <class Row>
+dtx::Task<bool> add_row(Call &call, dtx::Table<Row> table, uint64_t key, const Row &row)
+{
+    try {
+        co_return co_await call.txn.insert(table, key, row);
+    } catch (const dtx::Error &error) {
+        if (error.code() != RPM_E_NOSPACE)
+            throw;
+        throw Failure{ ENOSPC };
+    }
+}
 
 } // namespace rfs
 #endif

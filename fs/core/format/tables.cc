@@ -17,6 +17,10 @@
 namespace rfs
 {
 
+/* A session keeps up to 64 slots of a table for new rows. So that the rows of all slabs find slots
+ * while sixteen sessions keep some. */
+static constexpr uint64_t kSpareRows = 1024;
+
 /* Only files of more than kInodePointers blocks have map rows: one for each kMapPointers blocks if
  * they are large, and one for nine blocks if they are as small as that. */
 static uint64_t map_rows(const Sizes &of)
@@ -43,7 +47,7 @@ Tables::Tables(const std::string &name, const Sizes &of_shard)
       long_names(schema.hash_table<LongNameRow>("long_names", of_shard.inodes / 4 + 1, upper_half)),
       maps(schema.ordered_table<MapRow>("maps", map_rows(of_shard), upper_half)),
       blobs(schema.ordered_table<BlobRow>("blobs", of_shard.inodes / 4 + 256, upper_half)),
-      slabs(schema.ordered_table<SlabRow>("slabs", of_shard.slabs, upper_half)),
+      slabs(schema.ordered_table<SlabRow>("slabs", of_shard.slabs + kSpareRows, upper_half)),
       orphans(schema.ordered_table<OrphanRow>("orphans", of_shard.inodes, upper_half)),
       blocks(schema.span("blocks", kSlabBlocks * kBlockBytes, of_shard.slabs))
 {

@@ -10,9 +10,6 @@
 #include "core/format/keys.h"
 #include "core/tree/names.h"
 #include "core/tree/permission.h"
-#include <dtx/error.h>
-
-#include <librpm.h>
 
 #include <cerrno>
 #include <cstring>
@@ -44,7 +41,7 @@ static dtx::Task<> add_target(Call &call, uint32_t ino, std::string_view target)
 
         std::memcpy(row.bytes, target.data() + at,
                     std::min<size_t>(kPieceBytes, target.size() - at));
-        bool added = co_await call.txn.insert(call.tables().blobs, key_of(ino, piece), row);
+        bool added = co_await add_row(call, call.tables().blobs, key_of(ino, piece), row);
 
         dtx::need(added, "a new link has a target already");
     }

@@ -9,9 +9,6 @@
 #include "core/base/assert.h"
 #include "core/format/keys.h"
 #include "core/tree/permission.h"
-#include <dtx/error.h>
-
-#include <librpm.h>
 
 #include <cerrno>
 #include <sys/stat.h>
@@ -69,13 +66,7 @@ dtx::Task<Node> add_inode(Call &call, const InodeRow &row, uint32_t near)
         node.ino = static_cast<uint32_t>(random * shards + shard);
         if (node.ino <= kRootIno)
             continue;
-        try {
-            added = co_await call.txn.insert(call.tables().inodes, node.ino, node.row);
-        } catch (const dtx::Error &error) {
-            if (error.code() != RPM_E_NOSPACE)
-                throw;
-            throw Failure{ ENOSPC };
-        }
+        added = co_await add_row(call, call.tables().inodes, node.ino, node.row);
     }
     co_return node;
 }
@@ -106,7 +97,7 @@ dtx::Task<> drop_name(Call &call, Node &node)
 
     uint64_t key = key_of(shard_of(node.ino, call.volume.shards), node.ino);
     OrphanRow orphan{};
-    bool added = co_await call.txn.insert(call.tables().orphans, key, orphan);
+    bool added = co_await add_row(call, call.tables().orphans, key, orphan);
 
     dtx::need(added, "a file that had a name is an orphan");
 }

@@ -12,9 +12,6 @@
 
 #include "core/base/assert.h"
 #include "core/format/keys.h"
-#include <dtx/error.h>
-
-#include <librpm.h>
 
 #include <cerrno>
 #include <cstring>
@@ -57,17 +54,21 @@ dtx::Task<Place> find_name(Call &call, uint32_t directory, std::string_view name
 {
     uint64_t first = first_name_key(directory, name, call.volume.name_seed);
     auto row = co_await call.txn.read(call.tables().names, first);
+    bool found = false;
     Place place;
 
     RFS_ASSERT(!name.empty() && name.size() <= kNameMax);
-    if (row && co_await is_of(call, first, *row, name))
+    if (row)
+        found = co_await is_of(call, first, *row, name);
+    if (found)
         co_return Place{ first, row->ino, row->type };
 
     auto rows = co_await call.txn.scan(call.tables().names, first, first + kCollisions - 1);
     uint64_t free = first;
 
     for (const auto &[key, other] : rows) {
-        if (co_await is_of(call, key, other, name))
+        found = co_await is_of(call, key, other, name);
+        if (found)
             co_return Place{ key, other.ino, other.type };
         free += key == free ? 1 : 0; /* rows come in the order of their keys */
     }
@@ -88,18 +89,13 @@ dtx::Task<> add_name(Call &call, Place place, std::string_view name, uint32_t in
     row.length = static_cast<uint8_t>(name.size());
     std::memcpy(row.head, name.data(), head);
     std::memcpy(rest.tail, name.data() + head, name.size() - head);
-    try {
-        bool added = co_await call.txn.insert(call.tables().names, place.key, row);
 
-        dtx::need(added, "the key of a new name is taken");
-        if (head < name.size())
-            added = co_await call.txn.insert(call.tables().long_names, place.key, rest);
-        dtx::need(added, "the key of a new long name is taken");
-    } catch (const dtx::Error &error) {
-        if (error.code() != RPM_E_NOSPACE)
-            throw;
-        throw Failure{ ENOSPC };
-    }
+    bool added = co_await add_row(call, call.tables().names, place.key, row);
+
+    dtx::need(added, "the key of a new name is taken");
+    if (head < name.size())
+        added = co_await add_row(call, call.tables().long_names, place.key, rest);
+    dtx::need(added, "the key of a new long name is taken");
 }
 
 dtx::Task<> change_name(Call &call, Place place, uint32_t ino, uint32_t mode)

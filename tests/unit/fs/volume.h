@@ -24,7 +24,7 @@ class TestVolume
   public:
     // @mode: as of the tests of dtx: "", ",mode=ring" or "tcp".
     explicit TestVolume(uint32_t servers = 1, uint32_t replicas = 1, const std::string &mode = "",
-                        rfs::Sizes sizes = { 400, 4 })
+                        rfs::Sizes sizes = { 400, 2 })
     {
         support::ServerOpts opts;
         rfs::NewVolume wanted{ "home", sizes };
@@ -43,6 +43,7 @@ class TestVolume
         options.log_bytes = 256 << 10;
         options.guesses = 4000;
         options.coordinators = 16;
+        options.conflicts_max = 100;
         rfs::make_volume(wanted, options);
         open.emplace(rfs::open_volume("home", options));
         client.emplace(*open);

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * block_map.cc: rows of the table maps.
+ *
+ * Tests: tests/unit/fs/file/contents_test.cpp, resize_test.cpp
+ */
+#include "core/file/block_map.h"
+
+#include "core/base/assert.h"
+#include "core/format/keys.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <sys/stat.h>
+
+namespace rfs
+{
+
+static uint64_t map_key(uint32_t ino, uint64_t block)
+{
+    RFS_ASSERT(block < kFileMax / kBlockBytes);
+    return key_of(ino, static_cast<uint32_t>(block / kMapPointers));
+}
+
+/* Makes row_ the row of a block that is not in the inode. */
+dtx::Task<> BlockMap::turn_to(uint64_t block)
+{
+    uint64_t key = map_key(node_.ino, block);
+
+    if (key_ == key)
+        co_return;
+    co_await put_rows();
+    auto found = co_await call_.txn.read(call_.tables().maps, key);
+
+    key_ = key;
+    exists_ = found.has_value();
+    row_ = found.value_or(MapRow{});
+}
+
+dtx::Task<Pointer> BlockMap::get(uint64_t block)
+{
+    RFS_ASSERT(S_ISREG(node_.row.mode));
+    if (block < kInodePointers)
+        co_return node_.row.pointers[block];
+    co_await turn_to(block);
+    co_return row_.pointers[block % kMapPointers];
+}
+
+/* Counts the blocks that are allocated. */
+void BlockMap::exchange(Pointer &old, Pointer pointer)
+{
+    dtx::need(old.is_hole() || node_.row.blocks > 0, "a file has more blocks than it counts");
+    node_.row.blocks += pointer.is_hole() ? 0 : 1;
+    node_.row.blocks -= old.is_hole() ? 0 : 1;
+    old = pointer;
+}
+
+dtx::Task<Pointer> BlockMap::set(uint64_t block, Pointer pointer)
+{
+    Pointer old = co_await get(block);
+
+    if (block < kInodePointers) {
+        exchange(node_.row.pointers[block], pointer);
+    } else {
+        exchange(row_.pointers[block % kMapPointers], pointer);
+        changed_ = true;
+    }
+    co_return old;
+}
+
+dtx::Task<> BlockMap::put_rows()
+{
+    bool empty = std::all_of(row_.pointers.begin(), row_.pointers.end(),
+                             [](const Pointer &pointer) { return pointer.is_hole(); });
+    bool done = true;
+
+    if (!changed_)
+        co_return;
+    RFS_ASSERT(key_);
+    changed_ = false;
+    if (empty && exists_) {
+        done = co_await call_.txn.erase(call_.tables().maps, *key_);
+    } else if (exists_) {
+        done = co_await call_.txn.write(call_.tables().maps, *key_, row_);
+    } else if (!empty) {
+        done = co_await add_row(call_, call_.tables().maps, *key_, row_);
+    }
+    dtx::need(done, "a row of a file's map came or went while the call used it");
+    exists_ = !empty;
+}
+
+dtx::Task<std::optional<uint64_t>> BlockMap::cut(uint64_t from, uint32_t rows,
+                                                 std::vector<Pointer> &freed)
+{
+    for (uint64_t block = from; block < kInodePointers; block++)
+        freed.push_back(co_await set(block, Pointer{}));
+    if (from >= kFileMax / kBlockBytes)
+        co_return std::nullopt;
+    co_await put_rows();
+
+    auto found = co_await call_.txn.scan(call_.tables().maps, map_key(node_.ino, from),
+                                         key_of(node_.ino, UINT32_MAX), rows + 1);
+    size_t last = std::min<size_t>(found.size(), rows);
+
+    for (size_t i = 0; i < last; i++) {
+        uint64_t first = uint64_t{ lower_half(found[i].first) } * kMapPointers;
+
+        for (uint64_t block = std::max(from, first); block < first + kMapPointers; block++)
+            if (block >= kInodePointers)
+                freed.push_back(co_await set(block, Pointer{}));
+    }
+    co_await put_rows();
+    if (last == found.size())
+        co_return std::nullopt;
+    co_return uint64_t{ lower_half(found[last].first) } * kMapPointers;
+}
+
+} // namespace rfs

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * block_map.h: the pointers of a file's blocks, in its inode and in rows of the table maps, read
+ * and changed within a call.
+ *
+ * Tests: tests/unit/fs/file/contents_test.cpp, resize_test.cpp
+ */
+#ifndef FS_CORE_FILE_BLOCK_MAP_H
+#define FS_CORE_FILE_BLOCK_MAP_H
+
+#include "core/tree/inodes.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace rfs
+{
+
+/* Keeps the row of maps that was used last: a call goes through a file in the order of its
+ * blocks. */
+class BlockMap
+{
+  public:
+    /* @node: borrowed; its pointers and its count of blocks are changed, and put() is left to the
+     * caller. */
+    BlockMap(Call &call, Node &node) : call_(call), node_(node) {}
+    BlockMap(const BlockMap &) = delete;
+    BlockMap &operator=(const BlockMap &) = delete;
+
+    /* Awaited: the pointer of a block. */
+    dtx::Task<Pointer> get(uint64_t block);
+
+    /* Awaited: give a block another pointer. Returns the former one, whose block is to be freed. */
+    dtx::Task<Pointer> set(uint64_t block, Pointer pointer);
+
+    /* Awaited: make all blocks from @from on holes, of at most @rows rows of maps. Adds the former
+     * pointers to @freed. Returns the first block that may still have a pointer; nullopt: none. */
+    dtx::Task<std::optional<uint64_t>> cut(uint64_t from, uint32_t rows,
+                                           std::vector<Pointer> &freed);
+
+    /* Awaited: write the rows of maps that were changed. */
+    dtx::Task<> put_rows();
+
+  private:
+    dtx::Task<> turn_to(uint64_t block);
+    void exchange(Pointer &old, Pointer pointer);
+
+    Call &call_;
+    Node &node_;
+    std::optional<uint64_t> key_; /* of row_, in the table maps */
+    MapRow row_{};
+    bool exists_ = false; /* the table has the row */
+    bool changed_ = false;
+};
+
+} // namespace rfs
+#endif

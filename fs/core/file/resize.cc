@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * resize.cc: truncate, and the freeing of blocks in steps.
+ *
+ * Tests: tests/unit/fs/file/resize_test.cpp
+ */
+#include "core/file/resize.h"
+
+#include "core/base/assert.h"
+#include "core/file/block_map.h"
+#include "core/file/contents.h"
+#include "core/format/keys.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <sys/stat.h>
+
+namespace rfs
+{
+
+static constexpr uint32_t kBlobRows = 64; /* freed in one step */
+
+/* Awaited: the bytes of a file's last block behind @size become zeros, in a new block. */
+static dtx::Task<> clear_tail(Call &call, Node &node, BlockMap &map, uint64_t size,
+                              const Room &room)
+{
+    uint64_t number = size / kBlockBytes;
+    size_t keep = size % kBlockBytes;
+    Pointer old = co_await map.get(number);
+    std::array<unsigned char, kBlockBytes> bytes;
+
+    if (old.is_hole() || old.is_unwritten())
+        co_return;
+    co_await read_block(call, node.ino, number, old, bytes.data());
+    std::memset(bytes.data() + keep, 0, kBlockBytes - keep);
+
+    std::vector<Pointer> taken = co_await take_blocks(call, room, 1);
+    Pointer pointer = taken[0];
+    dtx::SpanWrite piece{ call.tables().blocks, pointer.shard(), pointer.block() * kBlockBytes,
+                          bytes.data(), kBlockBytes };
+
+    pointer.sum = block_sum(node.ino, number, bytes.data());
+    co_await call.txn.write_span({ &piece, 1 });
+    (void)co_await map.set(number, pointer);
+    co_await map.put_rows();
+
+    std::vector<Pointer> freed{ old };
+
+    co_await free_blocks(call, std::move(freed));
+}
+
+/* Awaited: frees blocks from @from on, those of kCutRows rows at most, and notes in the inode where
+ * that ended. */
+static dtx::Task<> cut(Call &call, Node &node, uint64_t from)
+{
+    BlockMap map(call, node);
+    std::vector<Pointer> freed;
+    auto left = co_await map.cut(from, kCutRows, freed);
+
+    co_await free_blocks(call, std::move(freed));
+    node.row.cut = left.value_or(kNoCut);
+}
+
+dtx::Task<Node> resize(Call &call, uint32_t ino, uint64_t size, const Room &room)
+{
+    Node node = co_await held_inode(call, ino);
+
+    expect(!S_ISDIR(node.row.mode), EISDIR);
+    expect(S_ISREG(node.row.mode), EINVAL);
+    expect(size <= kFileMax, EFBIG);
+    if (node.row.cut != kNoCut)
+        throw Unfinished{};
+    if (size < node.row.size) {
+        BlockMap map(call, node);
+
+        if (size % kBlockBytes != 0)
+            co_await clear_tail(call, node, map, size, room);
+        co_await cut(call, node, (size + kBlockBytes - 1) / kBlockBytes);
+    }
+    node.row.size = size;
+    touch_contents(call, node.row);
+    co_await put(call, node);
+    co_return node;
+}
+
+dtx::Task<bool> cut_more(Call &call, uint32_t ino)
+{
+    Node node = co_await held_inode(call, ino);
+
+    if (node.row.cut == kNoCut)
+        co_return true;
+    dtx::need(S_ISREG(node.row.mode), "a file that is not a regular one is cut");
+    co_await cut(call, node, node.row.cut);
+    co_await put(call, node);
+    co_return node.row.cut == kNoCut;
+}
+
+/* Awaited: erases some of a file's rows in the table blobs. True: it has none any more. */
+static dtx::Task<bool> erase_blobs(Call &call, uint32_t ino)
+{
+    auto found = co_await call.txn.scan(call.tables().blobs, key_of(ino, 0),
+                                        key_of(ino, UINT32_MAX), kBlobRows);
+
+    for (const auto &[key, row] : found) {
+        bool erased = co_await call.txn.erase(call.tables().blobs, key);
+
+        dtx::need(erased, "a row of a file without names was erased by another call");
+    }
+    co_return found.size() < kBlobRows;
+}
+
+dtx::Task<bool> free_orphan(Call &call, uint32_t ino)
+{
+    auto row = co_await call.txn.read(call.tables().inodes, ino);
+    Node node{ ino, {} };
+
+    if (!row || row->links != 0)
+        co_return true;
+    node.row = *row;
+    if (S_ISREG(node.row.mode)) {
+        co_await cut(call, node, 0);
+        if (node.row.cut != kNoCut) {
+            co_await put(call, node);
+            co_return false;
+        }
+    }
+
+    bool is_bare = co_await erase_blobs(call, ino);
+
+    if (!is_bare) {
+        co_await put(call, node);
+        co_return false;
+    }
+
+    bool erased = co_await call.txn.erase(call.tables().inodes, ino);
+
+    dtx::need(erased, "an inode that was read does not exist");
+    erased = co_await call.txn.erase(call.tables().orphans,
+                                     key_of(shard_of(ino, call.volume.shards), ino));
+    dtx::need(erased, "a file without names is not an orphan");
+    co_return true;
+}
+
+} // namespace rfs

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * slabs.h: which blocks are in use: take and free blocks within a call.
+ *
+ * A slab has kSlabBlocks blocks of one shard. A client takes blocks only of slabs that it owns, and
+ * it has become their owner by an earlier transaction. The owner is a coordinator of dtx: servers
+ * accept writes of blocks only from the session that has the claim on its coordinator's logs. A
+ * session that takes a slab from another coordinator fences that one first
+ * (dtx::Cluster::recover()), so no write of an earlier owner arrives any more.
+ *
+ * Invariants
+ *   a slab without a row has no owner, and none of its blocks is in use
+ *   a block is in use exactly if a committed pointer leads to it; both change in one transaction
+ *   at any time one call at most uses a slab to take blocks from (client/space.h)
+ *
+ * Tests: tests/unit/fs/file/slabs_test.cpp
+ */
+#ifndef FS_CORE_FILE_SLABS_H
+#define FS_CORE_FILE_SLABS_H
+
+#include "core/call/call.h"
+#include <dtx/task.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace rfs
+{
+
+struct Slab {
+    uint32_t shard = 0;
+    uint32_t number = 0;
+
+    bool operator==(const Slab &) const = default;
+};
+
+/* Slabs that a call may take blocks from. */
+struct Room {
+    uint64_t owner = 0; /* SlabRow::owner of the client's session */
+    std::vector<Slab> slabs;
+};
+
+/* Ends an attempt: the slabs of its room have fewer free blocks than it needs. */
+struct Shortage {
+};
+
+constexpr uint64_t owner_of(uint32_t coordinator)
+{
+    return uint64_t{ coordinator } + 1;
+}
+
+/* Awaited: take @count blocks, in use from the commit on. Returns pointers without checksums, in
+ * the order of the slabs and of the blocks in them. Throws Shortage, also if a slab belongs to
+ * another client now. */
+dtx::Task<std::vector<Pointer>> take_blocks(Call &call, const Room &room, size_t count);
+
+/* Awaited: free the blocks to which pointers led; holes are skipped. Of any owner. */
+dtx::Task<> free_blocks(Call &call, std::vector<Pointer> pointers);
+
+/* Blocks of a slab that are not in use. */
+uint32_t free_in(const SlabRow &row);
+
+} // namespace rfs
+#endif
