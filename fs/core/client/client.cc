@@ -7,6 +7,7 @@
 #include "core/client/client.h"
 
 #include "core/client/clock.h"
+#include <dtx/error.h>
 
 namespace rfs
 {
@@ -22,6 +23,18 @@ static uint64_t random_seed()
 Client::Client(const OpenVolume &open)
     : open_(open), session_(*open.cluster, dtx::kAnyCoordinator), random_(random_seed())
 {
+}
+
+Client::~Client()
+{
+    std::vector<dtx::Task<>> tasks;
+
+    tasks.push_back(space_.give_back());
+    try {
+        session_.run(std::move(tasks));
+    } catch (const dtx::Error &) { /* a server does not answer */
+    } catch (const Failure &) {    /* the outcome is unknown */
+    }
 }
 
 Call Client::begin(dtx::Txn &txn, const Credentials &who)

@@ -10,6 +10,7 @@
 #define FS_CORE_CLIENT_CLIENT_H
 
 #include "core/call/call.h"
+#include "core/client/space.h"
 #include "core/client/volume.h"
 #include <dtx/session.h>
 
@@ -27,6 +28,11 @@ class Client
     /* Joins the database. @open: borrowed until the client is destroyed; shared by clients. Throws
      * dtx::Error. */
     explicit Client(const OpenVolume &open);
+    /* Gives its slabs back. If that fails, the next session with its coordinator, or one that finds
+     * no other free blocks, takes them. */
+    ~Client();
+    Client(const Client &) = delete;
+    Client &operator=(const Client &) = delete;
 
     /* Awaited: run @body, a callable Task<Result>(Call &), as one transaction, again after each
      * conflict. @who: borrowed until this has been awaited. Throws Failure: what the body threw;
@@ -55,9 +61,17 @@ class Client
     {
         return open_.volume;
     }
+    const dtx::Cluster &cluster() const
+    {
+        return *open_.cluster;
+    }
     dtx::Session &session()
     {
         return session_;
+    }
+    Space &space()
+    {
+        return space_;
     }
 
   private:
@@ -98,6 +112,7 @@ class Client
     const OpenVolume &open_;
     dtx::Session session_;
     dtx::SplitMix64 random_;
+    Space space_{ *this };
 };
 
 } // namespace rfs

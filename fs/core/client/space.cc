@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * space.cc: become the owner of slabs: of unused ones first, which needs no search.
+ *
+ * Tests: tests/unit/fs/client/space_test.cpp
+ */
+#include "core/client/space.h"
+
+#include "core/base/assert.h"
+#include "core/client/client.h"
+#include "core/format/keys.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+namespace rfs
+{
+
+static constexpr uint32_t kRowsAtOnce = 256; /* of slabs, read in one transaction */
+static const Credentials kSelf{};
+
+uint64_t Space::owner() const
+{
+    return owner_of(client_.session().coordinator());
+}
+
+Space::Own *Space::find(Slab slab)
+{
+    auto found =
+        std::find_if(own_.begin(), own_.end(), [slab](const Own &own) { return own.slab == slab; });
+
+    return found == own_.end() ? nullptr : &*found;
+}
+
+Space::Lease::~Lease()
+{
+    if (space_ == nullptr)
+        return;
+    for (Slab slab : room_.slabs)
+        if (Own *own = space_->find(slab))
+            own->leased = false;
+}
+
+void Space::Lease::used(size_t blocks)
+{
+    for (Slab slab : room_.slabs)
+        if (Own *own = space_->find(slab)) {
+            size_t here = std::min(own->free, blocks);
+
+            own->free -= here;
+            blocks -= here;
+        }
+}
+
+void Space::Lease::exhausted()
+{
+    for (Slab slab : room_.slabs)
+        std::erase_if(space_->own_, [slab](const Own &own) { return own.slab == slab; });
+    room_.slabs.clear();
+}
+
+/* Leases own slabs of a shard. Returns how many of the blocks they lack. */
+size_t Space::lease_own(uint32_t shard, size_t blocks, Room &room)
+{
+    for (Own &own : own_)
+        if (blocks > 0 && own.slab.shard == shard && !own.leased && own.free > 0) {
+            own.leased = true;
+            room.slabs.push_back(own.slab);
+            blocks -= std::min(blocks, own.free);
+        }
+    return blocks;
+}
+
+/* Free blocks of a shard that calls may lease, as far as this client knows. */
+size_t Space::known_free(uint32_t shard) const
+{
+    size_t free = 0;
+
+    for (const Own &own : own_)
+        free += own.slab.shard == shard && !own.leased ? own.free : 0;
+    return free;
+}
+
+/* Awaited: look how many blocks of own slabs calls have freed since. */
+dtx::Task<> Space::count_again(uint32_t shard)
+{
+    std::vector<Own> seen;
+
+    for (const Own &own : own_)
+        if (own.slab.shard == shard && !own.leased)
+            seen.push_back(own);
+
+    auto body = [&](Call &call) -> dtx::Task<> {
+        for (Own &own : seen) {
+            auto row = co_await call.txn.read(call.tables().slabs,
+                                              key_of(own.slab.shard, own.slab.number));
+
+            own.free = row && row->owner == owner() ? free_in(*row) : 0;
+        }
+    };
+
+    if (!seen.empty())
+        co_await client_.call(kSelf, body);
+    for (const Own &now : seen)
+        if (Own *own = find(now.slab))
+            own->free = own->leased ? own->free : now.free;
+}
+
+dtx::Task<Space::Lease> Space::lease(uint32_t shard, size_t blocks)
+{
+    uint32_t shards = client_.volume().shards;
+    Lease lease(*this, Room{ owner(), {} });
+
+    RFS_ASSERT(shard < shards);
+    for (uint32_t i = 0; i < shards && blocks > 0; i++) {
+        uint32_t here = (shard + i) % shards;
+
+        if (known_free(here) < blocks)
+            co_await count_again(here);
+        blocks = lease_own(here, blocks, lease.room_);
+        for (bool more = true; more && blocks > 0;) {
+            more = co_await acquire(here);
+            blocks = lease_own(here, blocks, lease.room_);
+        }
+    }
+    expect(blocks == 0, ENOSPC);
+    co_return std::move(lease);
+}
+
+/* Awaited: own one more slab of a shard that has free blocks. False: there is none. */
+dtx::Task<bool> Space::acquire(uint32_t shard)
+{
+    next_.resize(client_.volume().shards, 0);
+
+    bool found = co_await acquire_unused(shard);
+
+    if (!found)
+        found = co_await acquire_used(shard, false);
+    if (!found)
+        found = co_await acquire_used(shard, true);
+    co_return found;
+}
+
+/* Awaited: the first slab of a shard that has no row yet. */
+dtx::Task<bool> Space::acquire_unused(uint32_t shard)
+{
+    uint64_t slabs = client_.volume().tables.sizes.slabs;
+    uint64_t owner_now = owner();
+
+    for (uint32_t &next = next_[shard]; next < slabs;) {
+        uint32_t from = next;
+        auto body = [&](Call &call) -> dtx::Task<std::optional<uint32_t>> {
+            auto last =
+                co_await call.txn.scan(call.tables().slabs, key_of(shard, from),
+                                       key_of(shard, UINT32_MAX), 1, dtx::Order::descending);
+            uint32_t number = last.empty() ? from : lower_half(last[0].first) + 1;
+            SlabRow row{};
+
+            row.owner = owner_now;
+            if (number >= slabs)
+                co_return std::nullopt;
+            (void)co_await add_row(call, call.tables().slabs, key_of(shard, number), row);
+            co_return number;
+        };
+        std::optional<uint32_t> number;
+
+        try {
+            number = co_await client_.call(kSelf, body);
+        } catch (const Failure &failure) {
+            if (failure.error != ENOSPC)
+                throw;
+            co_return false; /* other sessions keep the slots for new rows */
+        }
+
+        next_[shard] = number ? *number + 1 : static_cast<uint32_t>(slabs);
+        if (number) {
+            own_.push_back({ Slab{ shard, *number }, kSlabBlocks });
+            co_return true;
+        }
+    }
+    co_return false;
+}
+
+/* Awaited: a slab that was given back, or that an earlier
+ * session with this one's coordinator has left, or, with @of_dead, one of a client that has
+ * died. */
+dtx::Task<bool> Space::acquire_used(uint32_t shard, bool of_dead)
+{
+    for (uint32_t from = 0;;) {
+        auto body = [&](Call &call) {
+            return call.txn.scan(call.tables().slabs, key_of(shard, from),
+                                 key_of(shard, UINT32_MAX), kRowsAtOnce);
+        };
+        auto rows = co_await client_.call(kSelf, body);
+
+        for (const auto &[key, row] : rows) {
+            Slab slab{ shard, lower_half(key) };
+            bool other = row.owner != 0 && row.owner != owner();
+
+            if (free_in(row) == 0 || find(slab) != nullptr || other != of_dead)
+                continue;
+            if (other && !client_.cluster().inherit(static_cast<uint32_t>(row.owner - 1)))
+                continue; /* its session lives */
+
+            bool taken = co_await take(slab, row.owner);
+
+            if (taken)
+                co_return true;
+        }
+        if (rows.size() < kRowsAtOnce)
+            co_return false;
+        from = lower_half(rows.back().first) + 1;
+    }
+}
+
+/* Awaited: become the owner of a slab, unless its owner is not @owner any more. */
+dtx::Task<bool> Space::take(Slab slab, uint64_t from)
+{
+    uint64_t owner_now = owner();
+    auto body = [&](Call &call) -> dtx::Task<size_t> {
+        uint64_t key = key_of(slab.shard, slab.number);
+        auto row = co_await call.txn.read(call.tables().slabs, key);
+
+        if (!row || row->owner != from)
+            co_return 0;
+        row->owner = owner_now;
+        (void)co_await call.txn.write(call.tables().slabs, key, *row);
+        co_return free_in(*row);
+    };
+    size_t free = co_await client_.call(kSelf, body);
+
+    if (free == 0 || find(slab) != nullptr)
+        co_return false;
+    own_.push_back({ slab, free });
+    co_return true;
+}
+
+dtx::Task<> Space::give_back()
+{
+    uint64_t owner_now = owner();
+
+    while (!own_.empty()) {
+        Slab slab = own_.back().slab;
+
+        RFS_ASSERT(!own_.back().leased);
+        own_.pop_back();
+
+        auto body = [&](Call &call) -> dtx::Task<> {
+            uint64_t key = key_of(slab.shard, slab.number);
+            auto row = co_await call.txn.read(call.tables().slabs, key);
+
+            if (!row || row->owner != owner_now)
+                co_return;
+            row->owner = 0;
+            (void)co_await call.txn.write(call.tables().slabs, key, *row);
+        };
+
+        co_await client_.call(kSelf, body);
+    }
+}
+
+} // namespace rfs

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * space.h: the slabs that a client owns, and which call takes blocks of which of them.
+ *
+ * Two calls that took blocks of one slab at once could choose the same block, and the one whose
+ * commit fails could overwrite what the other has committed. So a call leases slabs for itself,
+ * from before its first attempt until it has ended.
+ *
+ * Tests: tests/unit/fs/client/space_test.cpp
+ */
+#ifndef FS_CORE_CLIENT_SPACE_H
+#define FS_CORE_CLIENT_SPACE_H
+
+#include "core/file/slabs.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace rfs
+{
+
+class Client;
+
+class Space
+{
+  public:
+    /* @client: borrowed; has this as a member. */
+    explicit Space(Client &client) : client_(client) {}
+    Space(const Space &) = delete;
+    Space &operator=(const Space &) = delete;
+
+    /* Slabs for one call; its destructor lets other calls have them. */
+    class Lease
+    {
+      public:
+        Lease(Space &space, Room room) : space_(&space), room_(std::move(room)) {}
+        Lease(Lease &&other) noexcept
+            : space_(std::exchange(other.space_, nullptr)), room_(std::move(other.room_))
+        {
+        }
+        Lease &operator=(Lease &&) = delete;
+        ~Lease();
+
+        const Room &room() const
+        {
+            return room_;
+        }
+        /* The call has taken @blocks of them, in the order of the slabs. */
+        void used(size_t blocks);
+        /* The call found fewer free blocks than it needed: the client forgets these slabs. */
+        void exhausted();
+
+      private:
+        friend class Space;
+
+        Space *space_;
+        Room room_;
+    };
+
+    /* Awaited: lease slabs with @blocks free blocks, on @shard or, if that is full, on others. The
+     * client becomes the owner of slabs that have none, and then of those of dead clients. Failure:
+     * ENOSPC. */
+    dtx::Task<Lease> lease(uint32_t shard, size_t blocks);
+
+    /* Awaited: give all slabs back that no call uses. */
+    dtx::Task<> give_back();
+
+  private:
+    struct Own {
+        Slab slab;
+        size_t free; /* blocks, as far as this client knows */
+        bool leased = false;
+    };
+
+    Own *find(Slab slab);
+    size_t known_free(uint32_t shard) const;
+    dtx::Task<> count_again(uint32_t shard);
+    size_t lease_own(uint32_t shard, size_t blocks, Room &room);
+    dtx::Task<bool> acquire(uint32_t shard);
+    dtx::Task<bool> acquire_unused(uint32_t shard);
+    dtx::Task<bool> acquire_used(uint32_t shard, bool of_dead);
+    dtx::Task<bool> take(Slab slab, uint64_t from);
+    uint64_t owner() const;
+
+    Client &client_;
+    std::vector<Own> own_;
+    std::vector<uint32_t> next_; /* by shard: slabs before this one have rows */
+};
+
+} // namespace rfs
+#endif

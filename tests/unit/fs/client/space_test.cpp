@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Clients own slabs.
+#include "core/client/space.h"
+
+#include "core/format/keys.h"
+#include "unit/fs/file/files.h"
+
+#include <cerrno>
+#include <set>
+
+using rfs::kBlockBytes;
+using rfs::kRootIno;
+using rfs::Space;
+
+namespace
+{
+
+std::map<uint64_t, uint64_t> owners_of(const rfs::OpenVolume &open)
+{
+    std::map<uint64_t, uint64_t> owners;
+
+    open.cluster->each_row(open.volume.tables.slabs.number, 0,
+                           [&](uint64_t key, const void *row, size_t) {
+                               rfs::SlabRow slab;
+
+                               std::memcpy(&slab, row, sizeof(slab));
+                               owners[key] = slab.owner;
+                           });
+    return owners;
+}
+
+Space::Lease lease_of(rfs::Client &client, uint32_t shard, size_t blocks)
+{
+    return finish(client, client.space().lease(shard, blocks));
+}
+
+} // namespace
+
+TEST_CASE("fs: calls that run beside each other lease different slabs", "[unit]")
+{
+    TestVolume volume(2);
+    std::optional<Space::Lease> first(lease_of(*volume.client, 1, 100));
+    Space::Lease second = lease_of(*volume.client, 1, 100);
+    Space::Lease large = lease_of(*volume.client, 0, 600);
+    rfs::Slab slab = first->room().slabs.at(0);
+
+    CHECK(slab.shard == 1);
+    CHECK_FALSE(slab == second.room().slabs.at(0));
+    CHECK(large.room().slabs.size() == 2);
+    first.reset();
+    CHECK(lease_of(*volume.client, 1, 100).room().slabs.at(0) == slab);
+    CHECK(owners_of(*volume.open).size() == 4);
+}
+
+TEST_CASE("fs: a client gives its slabs back when it ends", "[unit]")
+{
+    TestVolume volume(1, 1, "", { 400, 4 });
+    rfs::Client second(*volume.open);
+
+    (void)lease_of(*volume.client, 0, 10);
+    for (const auto &[key, owner] : owners_of(*volume.open))
+        CHECK(owner == rfs::owner_of(volume.client->session().coordinator()));
+    volume.client.reset();
+    for (const auto &[key, owner] : owners_of(*volume.open))
+        CHECK(owner == 0);
+
+    // All slabs have rows then, one by one, and the one that was given back is found again.
+    std::vector<Space::Lease> leases;
+
+    for (int i = 0; i < 4; i++)
+        leases.push_back(lease_of(second, 0, 512));
+    CHECK(owners_of(*volume.open).size() == 4);
+    CHECK(error_of([&] { (void)lease_of(second, 0, 1); }) == ENOSPC);
+}
+
+TEST_CASE("fs: the slabs of a dead client are taken, those of a live one are not", "[unit]")
+{
+    TestVolume volume(1, 1, "", { 400, 4 });
+    rfs::Client second(*volume.open);
+    uint64_t owner = rfs::owner_of(volume.client->session().coordinator());
+    std::vector<Space::Lease> leases;
+
+    (void)lease_of(*volume.client, 0, 3 * 512);
+    CHECK(owners_of(*volume.open).size() == 3);
+    leases.push_back(lease_of(second, 0, 512));
+    CHECK(error_of([&] { (void)lease_of(second, 0, 1); }) == ENOSPC);
+
+    // As if the client had been killed: its session is gone, and its slabs are still its own.
+    volume.client.reset();
+    for (uint32_t number : { 0, 1, 2 })
+        second.call_now(volume.root, [&](rfs::Call &call) -> dtx::Task<> {
+            rfs::SlabRow row{};
+
+            row.owner = owner;
+            (void)co_await call.txn.write(call.tables().slabs, rfs::key_of(0, number), row);
+        });
+    for (int i = 0; i < 3; i++)
+        leases.push_back(lease_of(second, 0, 512));
+    for (const auto &[key, found] : owners_of(*volume.open))
+        CHECK(found == rfs::owner_of(second.session().coordinator()));
+    CHECK(error_of([&] { (void)lease_of(second, 0, 1); }) == ENOSPC);
+}
+
+TEST_CASE("fs: a volume is full when all its blocks are in use", "[unit]")
+{
+    TestVolume volume(2, 1, "", { 400, 1 });
+    uint32_t ino = make_file(volume, kRootIno, "f");
+    uint64_t blocks = 0;
+
+    while (error_of([&] {
+               (void)write_at(volume, ino, blocks * kBlockBytes, text_of(kBlockBytes, 1));
+           }) == 0)
+        blocks++;
+    CHECK(blocks == 1024);
+    CHECK(used_blocks(*volume.open) == 1024);
+    CHECK(inode_of(volume, ino).blocks == 1024);
+    CHECK(error_of([&] { (void)write_at(volume, ino, 0, "x"); }) == ENOSPC);
+    (void)resize_to(volume, ino, 10 * kBlockBytes);
+    CHECK(used_blocks(*volume.open) == 10);
+    CHECK(error_of([&] { (void)write_at(volume, ino, 0, "x"); }) == 0);
+    CHECK((read_at(volume, ino, 1, 100) == text_of(kBlockBytes, 1).substr(1, 100)));
+    CHECK(faults_of_blocks(volume) == "");
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// files.h: contents of files in tests: written, read back, counted.
+#ifndef TESTS_UNIT_FS_FILE_FILES_H
+#define TESTS_UNIT_FS_FILE_FILES_H
+
+#include "core/client/files.h"
+#include "core/file/contents.h"
+#include "core/file/resize.h"
+#include "core/file/slabs.h"
+#include "core/tree/remove.h"
+#include "unit/fs/volume.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+
+// Runs a coroutine of a client to its end. Returns its result.
+template <class Result> Result finish(rfs::Client &client, dtx::Task<Result> task)
+{
+    std::optional<Result> result;
+    std::vector<dtx::Task<>> tasks;
+    auto keep = [&]() -> dtx::Task<> { result.emplace(co_await std::move(task)); };
+
+    tasks.push_back(keep());
+    client.session().run(std::move(tasks));
+    return std::move(*result);
+}
+
+inline void finish(rfs::Client &client, dtx::Task<> task)
+{
+    std::vector<dtx::Task<>> tasks;
+
+    tasks.push_back(std::move(task));
+    client.session().run(std::move(tasks));
+}
+
+inline rfs::Node write_at(TestVolume &volume, uint32_t ino, uint64_t offset,
+                          const std::string &bytes, bool append = false)
+{
+    return finish(*volume.client, rfs::write_file(*volume.client, volume.root, ino,
+                                                  { offset, bytes.data(), bytes.size(), append }));
+}
+
+inline std::string read_at(TestVolume &volume, uint32_t ino, uint64_t offset, size_t size)
+{
+    std::string bytes(size, '?');
+    size_t got = volume.as_root(
+        [&](rfs::Call &call) { return rfs::read(call, ino, offset, bytes.data(), size); });
+
+    bytes.resize(got);
+    return bytes;
+}
+
+inline rfs::Node resize_to(TestVolume &volume, uint32_t ino, uint64_t size)
+{
+    return finish(*volume.client, rfs::resize_file(*volume.client, volume.root, ino, size));
+}
+
+// Text in which each block, and each place in it, differs from others.
+inline std::string text_of(size_t bytes, uint32_t seed)
+{
+    std::string text;
+
+    while (text.size() < bytes)
+        text += std::to_string(seed) + ":" + std::to_string(text.size()) + " ";
+    text.resize(bytes);
+    return text;
+}
+
+// Blocks of the volume that are in use, by the bits of all slabs.
+inline uint64_t used_blocks(const rfs::OpenVolume &open)
+{
+    uint64_t used = 0;
+
+    open.cluster->each_row(open.volume.tables.slabs.number, 0,
+                           [&](uint64_t, const void *row, size_t) {
+                               rfs::SlabRow slab;
+
+                               std::memcpy(&slab, row, sizeof(slab));
+                               used += rfs::kSlabBlocks - rfs::free_in(slab);
+                           });
+    return used;
+}
+
+// How often each block is pointed to, by shard and number.
+inline std::map<std::pair<uint32_t, uint64_t>, int> pointed_blocks(const rfs::OpenVolume &open)
+{
+    std::map<std::pair<uint32_t, uint64_t>, int> pointed;
+    auto add = [&](const rfs::Pointer &pointer) {
+        if (!pointer.is_hole())
+            pointed[{ pointer.shard(), pointer.block() }]++;
+    };
+
+    open.cluster->each_row(open.volume.tables.inodes.number, 0,
+                           [&](uint64_t, const void *row, size_t) {
+                               rfs::InodeRow inode;
+
+                               std::memcpy(&inode, row, sizeof(inode));
+                               if (S_ISREG(inode.mode))
+                                   std::for_each(inode.pointers.begin(), inode.pointers.end(), add);
+                           });
+    open.cluster->each_row(open.volume.tables.maps.number, 0,
+                           [&](uint64_t, const void *row, size_t) {
+                               rfs::MapRow map;
+
+                               std::memcpy(&map, row, sizeof(map));
+                               std::for_each(map.pointers.begin(), map.pointers.end(), add);
+                           });
+    return pointed;
+}
+
+// What is wrong with the blocks of a volume and with the database below it; "": nothing. Ends the
+// volume's client.
+inline std::string faults_of_blocks(TestVolume &volume)
+{
+    std::string text = faults_below(volume);
+    auto pointed = pointed_blocks(*volume.open);
+
+    for (const auto &[place, times] : pointed)
+        if (times != 1)
+            text += "a block is pointed to " + std::to_string(times) + " times\n";
+    if (pointed.size() != used_blocks(*volume.open))
+        text += std::to_string(used_blocks(*volume.open)) + " blocks are in use, " +
+                std::to_string(pointed.size()) + " are pointed to\n";
+    return text;
+}
+
+#endif
