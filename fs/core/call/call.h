@@ -11,6 +11,7 @@
 #ifndef FS_CORE_CALL_CALL_H
 #define FS_CORE_CALL_CALL_H
 
+#include "core/base/assert.h"
 #include "core/format/tables.h"
 #include <dtx/error.h>
 #include <dtx/scheduler.h>
@@ -20,6 +21,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <librpm.h>
+#include <unordered_map>
 #include <vector>
 
 namespace rfs
@@ -49,6 +51,34 @@ struct Credentials {
     }
 };
 
+/* Files that a client has open, or is opening, by number: how often. */
+class OpenFiles
+{
+  public:
+    bool has(uint32_t ino) const
+    {
+        return count_.count(ino) != 0;
+    }
+    void add(uint32_t ino)
+    {
+        count_[ino]++;
+    }
+    /* Returns whether that was the last time. */
+    bool remove(uint32_t ino)
+    {
+        auto found = count_.find(ino);
+
+        RFS_ASSERT(found != count_.end() && found->second > 0);
+        if (--found->second > 0)
+            return false;
+        count_.erase(found);
+        return true;
+    }
+
+  private:
+    std::unordered_map<uint32_t, uint32_t> count_;
+};
+
 /* A volume, as its users open it. */
 struct Volume {
     Tables tables;
@@ -60,6 +90,8 @@ struct Call {
     dtx::Txn &txn;
     const Volume &volume;
     const Credentials &who;
+    const OpenFiles &open;
+    uint32_t coordinator;    /* of the client's session */
     dtx::SplitMix64 &random; /* for numbers of new files */
     int64_t now_ns;          /* since 1970 began: of the files that the call changes */
 

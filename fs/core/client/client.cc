@@ -39,7 +39,7 @@ Client::~Client()
 
 Call Client::begin(dtx::Txn &txn, const Credentials &who)
 {
-    return Call{ txn, open_.volume, who, random_, wall_ns() };
+    return Call{ txn, open_.volume, who, open_files_, session_.coordinator(), random_, wall_ns() };
 }
 
 } // namespace rfs

@@ -69,6 +69,10 @@ class Client
     {
         return session_;
     }
+    OpenFiles &open_files()
+    {
+        return open_files_;
+    }
     Space &space()
     {
         return space_;
@@ -112,6 +116,7 @@ class Client
     const OpenVolume &open_;
     dtx::Session session_;
     dtx::SplitMix64 random_;
+    OpenFiles open_files_;
     Space space_{ *this };
 };
 

@@ -10,6 +10,7 @@
 #include "core/file/block_map.h"
 #include "core/file/contents.h"
 #include "core/format/keys.h"
+#include "core/tree/orphans.h"
 
 #include <array>
 #include <cerrno>
@@ -115,7 +116,12 @@ dtx::Task<bool> free_orphan(Call &call, uint32_t ino)
     auto row = co_await call.txn.read(call.tables().inodes, ino);
     Node node{ ino, {} };
 
+    bool held = false;
+
     if (!row || row->links != 0)
+        co_return true;
+    held = co_await is_held(call, ino);
+    if (held)
         co_return true;
     node.row = *row;
     if (S_ISREG(node.row.mode)) {

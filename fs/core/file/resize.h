@@ -30,8 +30,8 @@ dtx::Task<Node> resize(Call &call, uint32_t ino, uint64_t size, const Room &room
 dtx::Task<bool> cut_more(Call &call, uint32_t ino);
 
 /* Awaited: one step of freeing a file without names: its blocks, its other rows, and then its
- * inode. True: it is done, or there is no such file. False: call again. A file that has names is
- * left alone. */
+ * inode. True: it is done, or there is no such file. False: call again. A file that has names, or
+ * that a client may have open, is left alone. */
 dtx::Task<bool> free_orphan(Call &call, uint32_t ino);
 
 } // namespace rfs

@@ -104,9 +104,37 @@ struct SlabRow {
 };
 static_assert(sizeof(SlabRow) == 72);
 
-/* A file without names that a session may still have open, by shard and number. */
+/* A set of clients, by the coordinator numbers of their sessions. */
+struct ClientSet {
+    std::array<uint64_t, 2> bits;
+
+    bool has(uint32_t coordinator) const
+    {
+        return (bits[coordinator / 64] >> coordinator % 64 & 1) != 0;
+    }
+    void add(uint32_t coordinator)
+    {
+        bits[coordinator / 64] |= 1ull << coordinator % 64;
+    }
+    void remove(uint32_t coordinator)
+    {
+        bits[coordinator / 64] &= ~(1ull << coordinator % 64);
+    }
+    bool empty() const
+    {
+        return bits[0] == 0 && bits[1] == 0;
+    }
+};
+static_assert(sizeof(ClientSet) == 16);
+
+/* The table mounts has one row, with key 0: the clients that have the volume open. */
+struct MountsRow {
+    ClientSet clients;
+};
+
+/* A file without names, by shard and number: the clients that may still have it open. */
 struct OrphanRow {
-    uint64_t unused; /* 0 */
+    ClientSet clients;
 };
 
 static_assert(std::has_unique_object_representations_v<VolumeRow>);

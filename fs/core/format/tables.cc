@@ -7,6 +7,7 @@
 #include "core/format/tables.h"
 
 #include "core/format/keys.h"
+#include <dtx/cluster.h>
 #include <dtx/error.h>
 
 #include <librpm.h>
@@ -16,6 +17,8 @@
 
 namespace rfs
 {
+
+static_assert(8 * sizeof(ClientSet) >= dtx::kCoordinatorsMax);
 
 /* A session keeps up to 64 slots of a table for new rows. So that the rows of all slabs find slots
  * while sixteen sessions keep some. */
@@ -41,6 +44,7 @@ static uint32_t inode_partition(uint64_t key)
 Tables::Tables(const std::string &name, const Sizes &of_shard)
     : sizes(of_shard), schema(name, kFormatVersion),
       volume(schema.hash_table<VolumeRow>("volume", 1, upper_half)),
+      mounts(schema.hash_table<MountsRow>("mounts", 1, upper_half)),
       inodes(schema.hash_table<InodeRow>("inodes", of_shard.inodes, inode_partition)),
       names(schema.ordered_table<NameRow>("names", of_shard.inodes + of_shard.inodes / 4 + 1,
                                           upper_half)),

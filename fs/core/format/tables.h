@@ -41,6 +41,7 @@ struct Tables {
     Sizes sizes;
     dtx::Schema schema;
     dtx::Table<VolumeRow> volume;
+    dtx::Table<MountsRow> mounts;
     dtx::Table<InodeRow> inodes;        /* by number */
     dtx::Table<NameRow> names;          /* by directory, hash */
     dtx::Table<LongNameRow> long_names; /* by directory, hash */

@@ -8,6 +8,7 @@
 
 #include "core/base/assert.h"
 #include "core/format/keys.h"
+#include "core/tree/orphans.h"
 #include "core/tree/permission.h"
 
 #include <cerrno>
@@ -95,11 +96,7 @@ dtx::Task<> drop_name(Call &call, Node &node)
     if (node.row.links != 0)
         co_return;
 
-    uint64_t key = key_of(shard_of(node.ino, call.volume.shards), node.ino);
-    OrphanRow orphan{};
-    bool added = co_await add_row(call, call.tables().orphans, key, orphan);
-
-    dtx::need(added, "a file that had a name is an orphan");
+    co_await add_orphan(call, node.ino);
 }
 
 } // namespace rfs

@@ -45,7 +45,7 @@ void touch_contents(const Call &call, InodeRow &row);
 void touch_inode(const Call &call, InodeRow &row);
 
 /* Awaited: take a name away from a file that has lost its row in a directory. A file without names
- * becomes an orphan (a row of the table orphans), to be freed when no client has it open. */
+ * becomes an orphan (orphans.h). */
 dtx::Task<> drop_name(Call &call, Node &node);
 
 } // namespace rfs

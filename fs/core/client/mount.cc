@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mount.cc: look at the orphans of all shards.
+ *
+ * Tests: tests/unit/fs/client/orphans_test.cpp
+ */
+#include "core/client/mount.h"
+
+#include "core/client/files.h"
+#include "core/tree/orphans.h"
+
+namespace rfs
+{
+
+static constexpr uint32_t kRowsAtOnce = 256; /* of orphans, read in one transaction */
+static const Credentials kSelf{};
+
+/* Awaited: a client is off an orphan; if it was the last one, the file is freed. */
+static dtx::Task<> release(Client &client, uint32_t ino, uint32_t coordinator)
+{
+    bool last = co_await client.call(
+        kSelf, [ino, coordinator](Call &call) { return let_go(call, ino, coordinator); });
+
+    if (last)
+        co_await free_file(client, ino);
+}
+
+/* Awaited: take off the clients that hold an orphan and have died. A client that has joined since
+ * with the same number does not hold it: the file had lost its names before. Such a client may have
+ * the volume open, so this does not change the table mounts. */
+static dtx::Task<> release_dead(Client &client, Orphan orphan)
+{
+    for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
+        if (orphan.clients.has(c) && c != client.session().coordinator() &&
+            client.cluster().inherit(c))
+            co_await release(client, orphan.ino, c);
+}
+
+/* Awaited: one orphan. */
+static dtx::Task<> look_at(Client &client, Orphan orphan, bool dead)
+{
+    uint32_t own = client.session().coordinator();
+
+    if (orphan.clients.has(own) && !client.open_files().has(orphan.ino))
+        co_await release(client, orphan.ino, own);
+    else if (orphan.clients.empty())
+        co_await free_file(client, orphan.ino); /* its last client died while it freed it */
+    if (dead)
+        co_await release_dead(client, orphan);
+}
+
+dtx::Task<> look_at_orphans(Client &client, bool dead)
+{
+    for (uint32_t shard = 0; shard < client.volume().shards; shard++)
+        for (uint32_t from = 0;;) {
+            auto body = [&](Call &call) { return list_orphans(call, shard, from, kRowsAtOnce); };
+            auto orphans = co_await client.call(kSelf, body);
+
+            for (const Orphan &orphan : orphans)
+                co_await look_at(client, orphan, dead);
+            if (orphans.size() < kRowsAtOnce || orphans.back().ino == UINT32_MAX)
+                break;
+            from = orphans.back().ino + 1;
+        }
+}
+
+dtx::Task<> mount(Client &client)
+{
+    uint32_t own = client.session().coordinator();
+
+    co_await client.call(kSelf, [own](Call &call) { return set_mounted(call, own, true); });
+    co_await look_at_orphans(client, false);
+}
+
+dtx::Task<> unmount(Client &client)
+{
+    uint32_t own = client.session().coordinator();
+
+    co_await look_at_orphans(client, false);
+    co_await client.call(kSelf, [own](Call &call) { return set_mounted(call, own, false); });
+}
+
+dtx::Task<> close_file(Client &client, uint32_t ino)
+{
+    auto body = [ino](Call &call) { return is_held(call, ino); };
+    bool held = co_await client.call(kSelf, body);
+
+    if (held && !client.open_files().has(ino))
+        co_await release(client, ino, client.session().coordinator());
+}
+
+} // namespace rfs

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mount.h: a client's part in freeing files that have lost their names (tree/orphans.h).
+ *
+ * Tests: tests/unit/fs/client/orphans_test.cpp
+ */
+#ifndef FS_CORE_CLIENT_MOUNT_H
+#define FS_CORE_CLIENT_MOUNT_H
+
+#include "core/client/client.h"
+
+#include <cstdint>
+
+namespace rfs
+{
+
+/* Awaited: note that the client has the volume open. Frees what an earlier client with the same
+ * coordinator number has held, and what has been left half freed. */
+dtx::Task<> mount(Client &client);
+
+/* Awaited: the client has no file open any more: let go of all orphans, free those that no other
+ * client holds, and note that this client has closed the volume. */
+dtx::Task<> unmount(Client &client);
+
+/* Awaited: let go of orphans that this client has not open, and free those that no client holds.
+ * @dead: also take off clients that have died. */
+dtx::Task<> look_at_orphans(Client &client, bool dead);
+
+/* Awaited: the client has closed a file for the last time: free it if it has no name and no other
+ * client holds it. */
+dtx::Task<> close_file(Client &client, uint32_t ino);
+
+} // namespace rfs
+#endif

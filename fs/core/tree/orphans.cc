@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * orphans.cc: rows of the tables mounts and orphans.
+ *
+ * Tests: tests/unit/fs/client/orphans_test.cpp
+ */
+#include "core/tree/orphans.h"
+
+#include "core/base/assert.h"
+#include "core/format/keys.h"
+
+#include <optional>
+
+namespace rfs
+{
+
+static uint64_t orphan_key(const Call &call, uint32_t ino)
+{
+    return key_of(shard_of(ino, call.volume.shards), ino);
+}
+
+dtx::Task<ClientSet> mounts(Call &call)
+{
+    auto row = co_await call.txn.read(call.tables().mounts, 0);
+
+    co_return row ? row->clients : ClientSet{};
+}
+
+dtx::Task<> set_mounted(Call &call, uint32_t coordinator, bool mounted)
+{
+    MountsRow row{ co_await mounts(call) };
+
+    if (row.clients.has(coordinator) == mounted)
+        co_return;
+    if (mounted)
+        row.clients.add(coordinator);
+    else
+        row.clients.remove(coordinator);
+
+    bool written = co_await call.txn.write(call.tables().mounts, 0, row);
+
+    if (!written)
+        written = co_await add_row(call, call.tables().mounts, 0, row);
+    RFS_ASSERT(written);
+}
+
+dtx::Task<> add_orphan(Call &call, uint32_t ino)
+{
+    OrphanRow row{ co_await mounts(call) };
+
+    if (call.open.has(ino))
+        row.clients.add(call.coordinator);
+    else
+        row.clients.remove(call.coordinator);
+
+    bool added = co_await add_row(call, call.tables().orphans, orphan_key(call, ino), row);
+
+    dtx::need(added, "a file that had a name is an orphan");
+}
+
+dtx::Task<bool> is_held(Call &call, uint32_t ino)
+{
+    auto row = co_await call.txn.read(call.tables().orphans, orphan_key(call, ino));
+
+    co_return row && !row->clients.empty();
+}
+
+dtx::Task<bool> let_go(Call &call, uint32_t ino, uint32_t coordinator)
+{
+    auto row = co_await call.txn.read(call.tables().orphans, orphan_key(call, ino));
+
+    if (!row)
+        co_return true;
+    if (row->clients.has(coordinator)) {
+        row->clients.remove(coordinator);
+        (void)co_await call.txn.write(call.tables().orphans, orphan_key(call, ino), *row);
+    }
+    co_return row->clients.empty();
+}
+
+dtx::Task<std::vector<Orphan>> list_orphans(Call &call, uint32_t shard, uint32_t from,
+                                            uint32_t limit)
+{
+    auto rows = co_await call.txn.scan(call.tables().orphans, key_of(shard, from),
+                                       key_of(shard, UINT32_MAX), limit);
+    std::vector<Orphan> orphans;
+
+    for (const auto &[key, row] : rows)
+        orphans.push_back({ lower_half(key), row.clients });
+    co_return orphans;
+}
+
+} // namespace rfs
