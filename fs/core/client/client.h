@@ -22,6 +22,9 @@
 namespace rfs
 {
 
+/* Of calls that a client makes for itself. */
+inline const Credentials kSelf{};
+
 class Client
 {
   public:

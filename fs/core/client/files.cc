@@ -73,10 +73,8 @@ dtx::Task<Node> resize_file(Client &client, const Credentials &who, uint32_t ino
 
 dtx::Task<> free_file(Client &client, uint32_t ino)
 {
-    Credentials self;
-
     for (bool done = false; !done;)
-        done = co_await client.call(self, [ino](Call &call) { return free_orphan(call, ino); });
+        done = co_await client.call(kSelf, [ino](Call &call) { return free_orphan(call, ino); });
 }
 
 } // namespace rfs

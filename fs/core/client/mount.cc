@@ -12,8 +12,7 @@
 namespace rfs
 {
 
-static constexpr uint32_t kRowsAtOnce = 256; /* of orphans, read in one transaction */
-static const Credentials kSelf{};
+static constexpr uint32_t kOrphansAtOnce = 256; /* read in one transaction */
 
 /* Awaited: a client is off an orphan; if it was the last one, the file is freed. */
 static dtx::Task<> release(Client &client, uint32_t ino, uint32_t coordinator)
@@ -53,12 +52,12 @@ dtx::Task<> look_at_orphans(Client &client, bool dead)
 {
     for (uint32_t shard = 0; shard < client.volume().shards; shard++)
         for (uint32_t from = 0;;) {
-            auto body = [&](Call &call) { return list_orphans(call, shard, from, kRowsAtOnce); };
+            auto body = [&](Call &call) { return list_orphans(call, shard, from, kOrphansAtOnce); };
             auto orphans = co_await client.call(kSelf, body);
 
             for (const Orphan &orphan : orphans)
                 co_await look_at(client, orphan, dead);
-            if (orphans.size() < kRowsAtOnce || orphans.back().ino == UINT32_MAX)
+            if (orphans.size() < kOrphansAtOnce || orphans.back().ino == UINT32_MAX)
                 break;
             from = orphans.back().ino + 1;
         }

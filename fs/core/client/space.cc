@@ -17,8 +17,7 @@
 namespace rfs
 {
 
-static constexpr uint32_t kRowsAtOnce = 256; /* of slabs, read in one transaction */
-static const Credentials kSelf{};
+static constexpr uint32_t kSlabsAtOnce = 256; /* read in one transaction */
 
 uint64_t Space::owner() const
 {
@@ -190,7 +189,7 @@ dtx::Task<bool> Space::acquire_used(uint32_t shard, bool of_dead)
     for (uint32_t from = 0;;) {
         auto body = [&](Call &call) {
             return call.txn.scan(call.tables().slabs, key_of(shard, from),
-                                 key_of(shard, UINT32_MAX), kRowsAtOnce);
+                                 key_of(shard, UINT32_MAX), kSlabsAtOnce);
         };
         auto rows = co_await client_.call(kSelf, body);
 
@@ -208,7 +207,7 @@ dtx::Task<bool> Space::acquire_used(uint32_t shard, bool of_dead)
             if (taken)
                 co_return true;
         }
-        if (rows.size() < kRowsAtOnce)
+        if (rows.size() < kSlabsAtOnce)
             co_return false;
         from = lower_half(rows.back().first) + 1;
     }

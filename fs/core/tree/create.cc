@@ -80,7 +80,7 @@ dtx::Task<Node> create(Call &call, uint32_t directory, std::string_view name, Wa
     row.device = wanted.device;
     row.size = wanted.target.size();
     if (wanted.target.size() <= kShortTarget)
-        std::memcpy(row.target, wanted.target.data(), wanted.target.size());
+        (void)wanted.target.copy(row.target, kShortTarget);
 
     Node node = co_await add_inode(call, row, makes_directory ? 0 : directory);
 
