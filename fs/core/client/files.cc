@@ -14,11 +14,10 @@ namespace rfs
 
 static constexpr uint64_t kRunBlocks = 256; /* 1 MiB on one shard, the next on the next shard */
 
-/* Awaited: free all blocks behind a file's cut. */
-static dtx::Task<> finish_cut(Client &client, const Credentials &who, uint32_t ino)
+dtx::Task<> finish_cut(Client &client, uint32_t ino)
 {
     for (bool done = false; !done;)
-        done = co_await client.call(who, [ino](Call &call) { return cut_more(call, ino); });
+        done = co_await client.call(kSelf, [ino](Call &call) { return cut_more(call, ino); });
 }
 
 /* Awaited: @body, a callable Task<Node>(Call &, const Room &), with room for @blocks blocks. */
@@ -42,7 +41,7 @@ static dtx::Task<Node> with_room(Client &client, const Credentials &who, uint32_
             unfinished = true;
         }
         if (unfinished)
-            co_await finish_cut(client, who, ino);
+            co_await finish_cut(client, ino);
     }
 }
 
@@ -66,7 +65,7 @@ dtx::Task<Node> resize_file(Client &client, const Credentials &who, uint32_t ino
     Node node = co_await with_room(client, who, ino, shard, blocks, body);
 
     if (node.row.cut != kNoCut)
-        co_await finish_cut(client, who, ino);
+        co_await finish_cut(client, ino);
     node.row.cut = kNoCut;
     co_return node;
 }

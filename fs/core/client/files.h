@@ -23,6 +23,9 @@ dtx::Task<Node> write_file(Client &client, const Credentials &who, uint32_t ino,
 /* Awaited: set a file's size, and free the blocks behind its end. Failure: as of resize(). */
 dtx::Task<Node> resize_file(Client &client, const Credentials &who, uint32_t ino, uint64_t size);
 
+/* Awaited: free all blocks behind a file's cut. */
+dtx::Task<> finish_cut(Client &client, uint32_t ino);
+
 /* Awaited: free a file that has no names. Leaves one that has names alone. */
 dtx::Task<> free_file(Client &client, uint32_t ino);
 

@@ -8,6 +8,7 @@
 
 #include "core/base/assert.h"
 #include "core/file/block_map.h"
+#include "core/tree/permission.h"
 
 #include <algorithm>
 #include <array>
@@ -157,16 +158,6 @@ dtx::Task<size_t> read(Call &call, uint32_t ino, uint64_t offset, void *into, si
     co_return size;
 }
 
-/* What a caller other than user 0 has changed must not run as the file's owner. */
-static void drop_set_ids(const Call &call, InodeRow &row)
-{
-    if (call.who.uid == 0)
-        return;
-    row.mode &= ~static_cast<uint32_t>(S_ISUID);
-    if ((row.mode & S_IXGRP) != 0)
-        row.mode &= ~static_cast<uint32_t>(S_ISGID);
-}
-
 /* Awaited: write blocks to all copies of their shards, durable, in one round trip. */
 static dtx::Task<> write_pieces(Call &call, const std::vector<Piece> &pieces)
 {
@@ -222,7 +213,8 @@ dtx::Task<Node> write(Call &call, uint32_t ino, NewBytes bytes, const Room &room
     co_await map.put_rows();
     co_await free_blocks(call, std::move(freed));
     node.row.size = std::max(node.row.size, offset + bytes.size);
-    drop_set_ids(call, node.row);
+    if (call.who.uid != 0)
+        drop_set_ids(node.row);
     touch_contents(call, node.row);
     co_await put(call, node);
     co_return node;

@@ -11,6 +11,7 @@
 #include "core/file/contents.h"
 #include "core/format/keys.h"
 #include "core/tree/orphans.h"
+#include "core/tree/permission.h"
 
 #include <array>
 #include <cerrno>
@@ -80,6 +81,8 @@ dtx::Task<Node> resize(Call &call, uint32_t ino, uint64_t size, const Room &room
         co_await cut(call, node, (size + kBlockBytes - 1) / kBlockBytes);
     }
     node.row.size = size;
+    if (call.who.uid != 0)
+        drop_set_ids(node.row);
     touch_contents(call, node.row);
     co_await put(call, node);
     co_return node;

@@ -21,19 +21,9 @@ static void change_mode(const Call &call, InodeRow &row, uint32_t mode)
     const Credentials &who = call.who;
 
     expect(owns(who, row), EPERM);
-    if (who.uid != 0 && !who.checked && !who.is_in(row.gid) && !S_ISDIR(row.mode))
+    if (who.uid != 0 && !who.checked && !who.is_in(row.gid))
         mode &= ~static_cast<uint32_t>(S_ISGID);
     row.mode = (row.mode & ~kPermissions) | (mode & kPermissions);
-}
-
-/* A program with a set-ID bit must not come to run as its new owner. */
-static void drop_set_ids(InodeRow &row)
-{
-    if (!S_ISREG(row.mode))
-        return;
-    row.mode &= ~static_cast<uint32_t>(S_ISUID);
-    if ((row.mode & S_IXGRP) != 0) /* without it the bit asks for mandatory locks */
-        row.mode &= ~static_cast<uint32_t>(S_ISGID);
 }
 
 static void change_owner(const Call &call, InodeRow &row, const Changes &changes)
@@ -43,11 +33,16 @@ static void change_owner(const Call &call, InodeRow &row, const Changes &changes
     uint32_t gid = changes.gid.value_or(row.gid);
     bool is_root = who.uid == 0 || who.checked;
 
-    expect(is_root || (who.uid == row.uid && uid == row.uid), EPERM);
+    expect(is_root || !changes.uid || (who.uid == row.uid && uid == row.uid), EPERM);
+    expect(is_root || !changes.gid || who.uid == row.uid, EPERM);
     expect(is_root || gid == row.gid || who.is_in(gid), EPERM);
+
+    InodeRow before = row;
+
+    drop_set_ids(row);
+    expect(row.mode == before.mode || owns(who, before), EPERM);
     row.uid = uid;
     row.gid = gid;
-    drop_set_ids(row);
 }
 
 static void expect_may_set(const Call &call, const InodeRow &row, const Changes &changes)
@@ -66,7 +61,7 @@ dtx::Task<Node> change(Call &call, uint32_t ino, Changes changes)
 
     if (changes.mode)
         change_mode(call, node.row, *changes.mode);
-    if (changes.uid || changes.gid)
+    if (changes.uid || changes.gid || changes.drops_ids)
         change_owner(call, node.row, changes);
     if (changes.atime || changes.mtime)
         expect_may_set(call, node.row, changes);

@@ -26,6 +26,7 @@ struct Changes {
     std::optional<uint32_t> mode{}; /* permission bits; the type stays */
     std::optional<uint32_t> uid{};
     std::optional<uint32_t> gid{};
+    bool drops_ids = false; /* as a change of the owner, though there may be none */
     std::optional<NewTime> atime{};
     std::optional<NewTime> mtime{};
 };

@@ -53,6 +53,17 @@ static bool has_type(uint32_t mode)
            S_ISFIFO(mode) || S_ISSOCK(mode);
 }
 
+/* In a directory with the set-group-ID bit: the new file belongs to the directory's group. A
+ * program of a caller who is not in that group must not run as the group. */
+static void take_group(const Credentials &who, const InodeRow &parent, InodeRow &row)
+{
+    row.gid = parent.gid;
+    if (S_ISDIR(row.mode))
+        row.mode |= S_ISGID;
+    else if ((row.mode & S_IXGRP) != 0 && who.uid != 0 && !who.is_in(row.gid))
+        row.mode &= ~static_cast<uint32_t>(S_ISGID);
+}
+
 dtx::Task<Node> create(Call &call, uint32_t directory, std::string_view name, Wanted wanted)
 {
     bool makes_directory = S_ISDIR(wanted.mode);
@@ -72,10 +83,8 @@ dtx::Task<Node> create(Call &call, uint32_t directory, std::string_view name, Wa
 
     InodeRow row = new_inode(call, wanted.mode);
 
-    if ((parent.row.mode & S_ISGID) != 0) {
-        row.gid = parent.row.gid;
-        row.mode |= makes_directory ? S_ISGID : 0;
-    }
+    if ((parent.row.mode & S_ISGID) != 0)
+        take_group(call.who, parent.row, row);
     row.parent = makes_directory ? directory : 0;
     row.device = wanted.device;
     row.size = wanted.target.size();

@@ -48,7 +48,7 @@ static dtx::Task<Node> step(Call &call, const Node &directory, std::string_view 
     co_return node;
 }
 
-dtx::Task<Last> walk(Call &call, uint32_t from, std::string_view path, bool follows)
+dtx::Task<Last> walk(Call &call, uint32_t from, std::string_view path, Follow follow)
 {
     std::string left(path);
     Last last{ path.starts_with('/') ? kRootIno : from, "", false };
@@ -61,10 +61,15 @@ dtx::Task<Last> walk(Call &call, uint32_t from, std::string_view path, bool foll
 
         bool is_last = left.find_first_not_of('/') == left.npos;
 
-        if (last.name.empty() || (is_last && !follows && left.empty()))
+        if (last.name.empty())
             co_return last;
 
         Node directory = co_await held_directory(call, last.directory, kMayExecute);
+
+        if (is_last &&
+            (follow == Follow::never || (follow == Follow::without_slash && last.wants_directory)))
+            co_return last;
+
         Node next = co_await step(call, directory, last.name);
 
         if (next.ino != 0 && S_ISLNK(next.row.mode)) {
@@ -74,7 +79,6 @@ dtx::Task<Last> walk(Call &call, uint32_t from, std::string_view path, bool foll
             if (target.starts_with('/'))
                 last.directory = kRootIno;
             left = target + left;
-            expect(left.size() < kPathMax, ENAMETOOLONG);
             continue;
         }
         if (is_last)
@@ -87,7 +91,8 @@ dtx::Task<Last> walk(Call &call, uint32_t from, std::string_view path, bool foll
 
 dtx::Task<Node> resolve(Call &call, uint32_t from, std::string_view path, bool follows)
 {
-    Last last = co_await walk(call, from, path, follows);
+    bool always = follows || path.ends_with('/');
+    Last last = co_await walk(call, from, path, always ? Follow::always : Follow::never);
 
     if (last.name.empty()) {
         Node root = co_await held_directory(call, last.directory, 0);

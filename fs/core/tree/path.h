@@ -27,13 +27,23 @@ struct Last {
     bool wants_directory = false; /* it ends with a slash */
 };
 
-/* Awaited: follow all of a path but its last name. @from: where a relative path begins. With
- * @follows, a last name that is a symbolic link is replaced by the place to which it leads, whether
- * that exists or not. @path: borrowed until this has been awaited. Failure: ENOENT, ENOTDIR,
- * EACCES, ELOOP, ENAMETOOLONG. */
-dtx::Task<Last> walk(Call &call, uint32_t from, std::string_view path, bool follows);
+/* Is this the last name of "/", or a name that each directory has? */
+inline bool is_fixed(const Last &last)
+{
+    return last.name.empty() || last.name == "." || last.name == "..";
+}
 
-/* Awaited: the file to which a path leads. Failure: as walk(). */
+/* When a last name that is a symbolic link is replaced by the place to which it leads, whether that
+ * exists or not: never; unless a slash is behind it; always. */
+enum class Follow { never, without_slash, always };
+
+/* Awaited: follow all of a path but its last name, whose directory lets the caller pass. @from:
+ * where a relative path begins. @path: borrowed until this has been awaited. Failure: ENOENT,
+ * ENOTDIR, EACCES, ELOOP, ENAMETOOLONG. */
+dtx::Task<Last> walk(Call &call, uint32_t from, std::string_view path, Follow follow);
+
+/* Awaited: the file to which a path leads. A slash behind a symbolic link follows it in any case.
+ * Failure: as walk(). */
 dtx::Task<Node> resolve(Call &call, uint32_t from, std::string_view path, bool follows);
 
 } // namespace rfs

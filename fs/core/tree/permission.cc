@@ -40,4 +40,13 @@ bool may_remove(const Credentials &who, const InodeRow &directory, const InodeRo
     return (directory.mode & S_ISVTX) == 0 || owns(who, directory) || owns(who, inode);
 }
 
+void drop_set_ids(InodeRow &inode)
+{
+    if (!S_ISREG(inode.mode))
+        return;
+    inode.mode &= ~static_cast<uint32_t>(S_ISUID);
+    if ((inode.mode & S_IXGRP) != 0) /* without it the bit asks for mandatory locks */
+        inode.mode &= ~static_cast<uint32_t>(S_ISGID);
+}
+
 } // namespace rfs

@@ -27,5 +27,9 @@ bool owns(const Credentials &who, const InodeRow &inode);
  * or rename the file. */
 bool may_remove(const Credentials &who, const InodeRow &directory, const InodeRow &inode);
 
+/* Takes the set-ID bits away from a regular file that gets another owner or other contents: a
+ * program must not come to run as another user. */
+void drop_set_ids(InodeRow &inode);
+
 } // namespace rfs
 #endif

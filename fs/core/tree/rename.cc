@@ -64,24 +64,19 @@ static dtx::Task<bool> is_below(Call &call, Node directory, uint32_t ino)
     co_return true;
 }
 
-static void expect_may_change(const Call &call, const Side &side, bool changes_parent)
+/* May the caller take the file of a name away, or add the name? */
+static void expect_may_change(const Call &call, const Side &side)
 {
     expect(may(call.who, side.parent.row, kMayWrite), EACCES);
-    if (side.node.ino == 0)
-        return;
-    expect(may_remove(call.who, side.parent.row, side.node.row), EPERM);
-    if (side.is_directory() && changes_parent) /* its ".." changes */
-        expect(may(call.who, side.node.row, kMayWrite), EACCES);
+    if (side.node.ino != 0)
+        expect(may_remove(call.who, side.parent.row, side.node.row), EPERM);
 }
 
-/* What is at the new place must be of the kind that the renamed file may replace. */
-static void expect_may_replace(const Side &from, const Side &to)
+/* A directory that moves to another one gets another "..". */
+static void expect_may_move(const Call &call, const Side &side)
 {
-    if (to.node.ino == 0)
-        return;
-    expect(from.is_directory() || !to.is_directory(), EISDIR);
-    expect(!from.is_directory() || to.is_directory(), ENOTDIR);
-    expect(!to.is_directory() || to.node.row.size == 0, ENOTEMPTY);
+    if (side.is_directory())
+        expect(may(call.who, side.node.row, kMayWrite), EACCES);
 }
 
 /* Two directories, or one that stands for both: each is read and written once. */
@@ -217,16 +212,21 @@ dtx::Task<std::optional<Node>> rename(Call &call, Spot from_spot, Spot to_spot, 
     }
     if (from.node.ino == to.node.ino) /* two names of one file: POSIX has both stay */
         co_return std::nullopt;
-    expect_may_change(call, from, moves);
-    expect_may_change(call, to, moves && exchanges);
-    expect(exchanges || !from.is_directory() || to.is_directory() || !moves ||
-               to.parent.row.links < kLinksMax,
-           EMLINK);
+    expect_may_change(call, from);
+    expect_may_change(call, to);
+    expect(exchanges || from.is_directory() || !to.is_directory(), EISDIR);
+    expect(exchanges || !from.is_directory() || to.node.ino == 0 || to.is_directory(), ENOTDIR);
+    if (moves)
+        expect_may_move(call, from);
+    if (moves && exchanges)
+        expect_may_move(call, to);
     if (exchanges) {
         co_await exchange(call, from, to);
         co_return std::nullopt;
     }
-    expect_may_replace(from, to);
+    expect(!from.is_directory() || to.is_directory() || !moves || to.parent.row.links < kLinksMax,
+           EMLINK);
+    expect(!to.is_directory() || to.node.row.size == 0, ENOTEMPTY);
     co_return co_await replace(call, from, to);
 }
 

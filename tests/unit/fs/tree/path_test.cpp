@@ -7,6 +7,7 @@
 #include <cerrno>
 
 using rfs::Call;
+using rfs::Follow;
 using rfs::kRootIno;
 
 namespace
@@ -26,9 +27,9 @@ int error_of_following(TestVolume &volume, const std::string &path, bool follows
     return error_of([&] { (void)follow(volume, path, follows, who); });
 }
 
-rfs::Last last_of(TestVolume &volume, const std::string &path, bool follows)
+rfs::Last last_of(TestVolume &volume, const std::string &path, rfs::Follow follow)
 {
-    return volume.as_root([&](Call &call) { return rfs::walk(call, kRootIno, path, follows); });
+    return volume.as_root([&](Call &call) { return rfs::walk(call, kRootIno, path, follow); });
 }
 
 uint32_t make_link(TestVolume &volume, uint32_t directory, const std::string &name,
@@ -110,16 +111,18 @@ TEST_CASE("fs: the last name of a path need not exist", "[unit]")
     uint32_t a = make_directory(volume, kRootIno, "a");
 
     (void)make_link(volume, kRootIno, "new", "a/made");
-    for (bool follows : { false, true }) {
-        CHECK(last_of(volume, "/a/x", follows).directory == a);
-        CHECK(last_of(volume, "/a/x", follows).name == "x");
-        CHECK_FALSE(last_of(volume, "/a/x", follows).wants_directory);
-        CHECK(last_of(volume, "/a/x/", follows).wants_directory);
-        CHECK(last_of(volume, "/", follows).name.empty());
+    for (Follow follow : { Follow::never, Follow::without_slash, Follow::always }) {
+        CHECK(last_of(volume, "/a/x", follow).directory == a);
+        CHECK(last_of(volume, "/a/x", follow).name == "x");
+        CHECK_FALSE(last_of(volume, "/a/x", follow).wants_directory);
+        CHECK(last_of(volume, "/a/x/", follow).wants_directory);
+        CHECK(last_of(volume, "/", follow).name.empty());
     }
-    CHECK(last_of(volume, "new", false).name == "new");
-    CHECK(last_of(volume, "new", true).directory == a);
-    CHECK(last_of(volume, "new", true).name == "made");
+    CHECK(last_of(volume, "new/", Follow::without_slash).name == "new");
+    CHECK(last_of(volume, "new", Follow::without_slash).name == "made");
+    CHECK(last_of(volume, "new", Follow::never).name == "new");
+    CHECK(last_of(volume, "new", Follow::always).directory == a);
+    CHECK(last_of(volume, "new", Follow::always).name == "made");
 }
 
 TEST_CASE("fs: each directory of a path must let the caller pass", "[unit]")
