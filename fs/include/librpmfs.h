@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * librpmfs.h: a file system on the memory of several servers, for programs that use it without a
+ * mount. Each call is one transaction, durable on all copies when it returns; all clients see all
+ * calls in one order.
+ */
+#ifndef LIBRPMFS_H
+#define LIBRPMFS_H
+
+#include <librpmfs/client.h>
+#include <librpmfs/file.h>
+#include <librpmfs/tree.h>
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * client.h: make a volume, and open it as a client. A client, and what is opened on it, belongs to
+ * one thread; a program has any number of clients.
+ *
+ * Functions return 0 or a count, or an error as a negative number of errno(3). Beside the errors
+ * that a function names, each may return -EIO: a block or row is damaged on all copies, or servers
+ * did not answer for patience_us and the client could not find out whether the call took effect;
+ * and errors of <librpm/error.h>, such as RPM_E_REFUSED, if servers do not answer at all. Then
+ * rfs_last_error() has a sentence that names the server or the row.
+ */
+#ifndef LIBRPMFS_CLIENT_H
+#define LIBRPMFS_CLIENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __GNUC__
+#define RFS_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define RFS_MUST_CHECK
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfs_client;
+
+/* A volume and its servers. */
+struct rfs_opts {
+    size_t size;             /* sizeof this struct as the caller compiled it */
+    const char *name;        /* of the volume: 1 to 31 letters, digits, '-' or '_' */
+    const char *const *urls; /* of its servers, in the order in which it was made */
+    uint32_t url_count;      /* 1 to 256 */
+    const char *secret;      /* shared with the servers; NULL: none */
+    uint64_t patience_us;    /* how long a call waits for servers that do not answer; 0: 30 s */
+};
+
+static inline struct rfs_opts rfs_opts_init(void)
+{
+    struct rfs_opts opts;
+
+    memset(&opts, 0, sizeof(opts));
+    opts.size = sizeof(opts);
+    return opts;
+}
+
+/* What a new volume is to be. */
+struct rfs_make_opts {
+    size_t size;              /* sizeof this struct as the caller compiled it */
+    uint64_t bytes;           /* for contents of files, on all servers together; each copy takes as
+                                 much again. At least 2 MiB for each server */
+    uint64_t bytes_per_inode; /* one inode for so many bytes; 0: 16384 */
+    uint32_t replicas;        /* copies on different servers, 1 to url_count; 0: 1 */
+    uint32_t uid;             /* owner of the root directory */
+    uint32_t gid;
+    uint32_t mode; /* its permission bits; 0: 0755 */
+};
+
+static inline struct rfs_make_opts rfs_make_opts_init(void)
+{
+    struct rfs_make_opts opts;
+
+    memset(&opts, 0, sizeof(opts));
+    opts.size = sizeof(opts);
+    return opts;
+}
+
+/* On whose behalf a call is made: its permissions are checked, and new files are its own. */
+struct rfs_cred {
+    uint32_t uid; /* 0 may do all */
+    uint32_t gid;
+    const uint32_t *groups; /* beside gid. Borrowed */
+    uint32_t group_count;
+};
+
+/**
+ * rfs_make: make a volume on servers, with an empty root directory.
+ *
+ * @opts  name and servers. Borrowed until return.
+ * @make  size and copies. Borrowed until return.
+ *
+ * Durable:  on 0 the volume survives what durable data on its servers survive. On an error there is
+ *           no volume, or one that rfs_mount() refuses as damaged.
+ * Errors:   -EINVAL (an option), -EEXIST (the servers have a volume or database of that name),
+ *           -ENOSPC (a server's pool or DRAM has no room), those of client.h.
+ * Threads:  any.
+ * Cost:     blocks; writes all tables once.
+ */
+RFS_MUST_CHECK int rfs_make(const struct rfs_opts *opts, const struct rfs_make_opts *make);
+
+/**
+ * rfs_mount: open a volume as a client.
+ *
+ * @opts  name and servers. Borrowed until return.
+ * @client  out, set only on 0. Taken by the caller: rfs_unmount().
+ *
+ * Durable:  no change but that the client is noted, and files that an earlier client has left
+ *           without names are freed.
+ * Errors:   -EINVAL (an option, or another number of servers), -ENOENT (no such volume),
+ *           RPM_E_FOREIGN (a database that is no volume), RPM_E_VERSION, RPM_E_OWNED (as many
+ *           clients as the volume takes, 64, are mounted), those of client.h.
+ * Threads:  setup only; the client then belongs to the calling thread.
+ * Cost:     blocks; three connections to each server.
+ */
+RFS_MUST_CHECK int rfs_mount(const struct rfs_opts *opts, struct rfs_client **client);
+
+/**
+ * rfs_unmount: close a client, and free what only it still had open.
+ *
+ * @client  Taken and set to NULL. NULL, or a pointer to NULL: nothing happens. All files and
+ *      directories opened on it must be closed.
+ *
+ * Threads:  one per client.
+ * Cost:     blocks, for up to patience_us if servers do not answer.
+ */
+void rfs_unmount(struct rfs_client **client);
+
+/**
+ * rfs_turn: let a client take its part in freeing files that other clients have removed.
+ *
+ * Other calls do so themselves, once a second. A client that makes none for long holds up the
+ * freeing of such files, and calls this in between.
+ *
+ * @client  Borrowed.
+ *
+ * Durable:  files without names that no client has open may be freed.
+ * Errors:   those of client.h.
+ * Threads:  one per client.
+ * Cost:     one read of each server, if no file is to be freed.
+ */
+RFS_MUST_CHECK int rfs_turn(struct rfs_client *client);
+
+/**
+ * rfs_last_error: the text of this thread's last call that failed with an error of client.h.
+ *
+ * Returns a sentence; "" if there was no such call. Borrowed: valid until the thread's next call of
+ * librpmfs.
+ *
+ * Threads:  any.
+ */
+const char *rfs_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

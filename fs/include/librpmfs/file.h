@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * file.h: open files: read, write, change the size.
+ *
+ * A call reads or writes up to 1 MiB in one transaction, as a whole or not at all; larger ones are
+ * several transactions, in the order of their bytes. A call that has returned is durable on all
+ * copies: there is nothing for fsync() to wait for.
+ *
+ * A file that loses its last name while it is open can be read and written until it is closed.
+ */
+#ifndef LIBRPMFS_FILE_H
+#define LIBRPMFS_FILE_H
+
+#include <librpmfs/client.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfs_file;
+
+/**
+ * rfs_open: open a file, and create it or cut it to 0 bytes if the flags say so.
+ *
+ * @client  Borrowed until the file is closed.
+ * @who    Borrowed until return.
+ * @path   as tree.h has it. Borrowed until return.
+ * @flags  as open(2): O_RDONLY, O_WRONLY or O_RDWR; O_CREAT, O_EXCL, O_TRUNC, O_APPEND,
+ *         O_DIRECTORY, O_NOFOLLOW. Others change nothing.
+ * @mode   permission bits of a file that is created; no umask is applied.
+ * @file   out, set only on 0. Taken by the caller: rfs_close().
+ *
+ * Durable:  a file that was created or cut is so on all copies.
+ * Errors:   those of tree.h; -EEXIST (O_EXCL), -EISDIR (a directory is opened for writing),
+ *           -EACCES, -ENOSPC, -ENOTDIR (O_DIRECTORY), -ELOOP (O_NOFOLLOW), -EINVAL (flags).
+ * Threads:  one per client.
+ * Cost:     one transaction.
+ */
+RFS_MUST_CHECK int rfs_open(struct rfs_client *client, const struct rfs_cred *who, const char *path,
+                            int flags, mode_t mode, struct rfs_file **file);
+
+/**
+ * rfs_close: close a file.
+ *
+ * @file  Taken and set to NULL. NULL, or a pointer to NULL: nothing happens.
+ *
+ * Threads:  one per client.
+ * Cost:     one read; if the file has no name any more, transactions that free it.
+ */
+void rfs_close(struct rfs_file **file);
+
+/**
+ * rfs_pread: read from a file.
+ *
+ * @file    open for reading. Borrowed.
+ * @into    out. Borrowed until return; undefined after an error.
+ * @size    bytes.
+ * @offset  bytes from the start of the file.
+ *
+ * Returns the bytes read: fewer than @size only at the end of the file.
+ *
+ * Errors:   -EBADF (not open for reading), -EISDIR, -ESTALE (the file was freed, because this
+ *           client did not answer for long), those of client.h.
+ * Threads:  one per client.
+ * Cost:     one round trip for the rows, if the client does not remember where they are, and one
+ *           for the contents; and one that validates.
+ */
+RFS_MUST_CHECK ssize_t rfs_pread(struct rfs_file *file, void *into, size_t size, uint64_t offset);
+
+/**
+ * rfs_pwrite: write to a file. A file opened with O_APPEND is written behind its end.
+ *
+ * @file    open for writing. Borrowed.
+ * @bytes   Borrowed until return.
+ * @size    bytes.
+ * @offset  bytes from the start of the file; ignored with O_APPEND.
+ *
+ * Returns @size; fewer if an error occurred behind the first MiB.
+ *
+ * Durable:  on all copies, as a whole for each MiB.
+ * Errors:   -EBADF (not open for writing), -ENOSPC, -EFBIG (over 16 TiB), -ESTALE, those of
+ *           client.h.
+ * Threads:  one per client.
+ * Cost:     one round trip for the contents and those of a commit, for each MiB.
+ */
+RFS_MUST_CHECK ssize_t rfs_pwrite(struct rfs_file *file, const void *bytes, size_t size,
+                                  uint64_t offset);
+
+/**
+ * rfs_ftruncate: change the size of an open file. New bytes read as zeros.
+ *
+ * @file  open for writing. Borrowed.
+ * @size  bytes.
+ *
+ * Durable:  on all copies. Blocks behind the end are freed in several transactions.
+ * Errors:   -EBADF (not open for writing), -EFBIG, -ENOSPC, -ESTALE, those of client.h.
+ * Threads:  one per client.
+ */
+RFS_MUST_CHECK int rfs_ftruncate(struct rfs_file *file, uint64_t size);
+
+/**
+ * rfs_fstat: the attributes of an open file.
+ *
+ * @file  Borrowed.
+ * @stat  out, set only on 0.
+ *
+ * Errors:   -ESTALE, those of client.h.
+ * Threads:  one per client.
+ */
+RFS_MUST_CHECK int rfs_fstat(struct rfs_file *file, struct stat *stat);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

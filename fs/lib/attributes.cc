@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * attributes.cc: stat, access, chmod, chown, utimens, truncate, readlink.
+ *
+ * Tests: tests/fs/model_test.cpp
+ */
+#include "lib/handle.h"
+
+#include "core/format/keys.h"
+#include "core/tree/attributes.h"
+#include "core/tree/create.h"
+#include "core/tree/path.h"
+#include "core/tree/permission.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/sysmacros.h>
+
+namespace rfs
+{
+
+static constexpr int64_t kSecond = 1000000000;
+
+/* Rounds down, also before 1970. */
+static timespec timespec_of(int64_t ns)
+{
+    int64_t seconds = ns / kSecond - (ns % kSecond < 0 ? 1 : 0);
+
+    return { static_cast<time_t>(seconds), static_cast<long>(ns - seconds * kSecond) };
+}
+
+struct stat stat_of(const Volume &, const Node &node)
+{
+    struct stat stat {
+    };
+
+    stat.st_ino = node.ino;
+    stat.st_mode = node.row.mode;
+    stat.st_nlink = node.row.links;
+    stat.st_uid = node.row.uid;
+    stat.st_gid = node.row.gid;
+    stat.st_rdev = makedev(node.row.device >> 20, node.row.device & 0xfffff);
+    stat.st_size = static_cast<off_t>(node.row.size);
+    stat.st_blksize = kBlockBytes;
+    stat.st_blocks = static_cast<blkcnt_t>(node.row.blocks * (kBlockBytes / 512));
+    stat.st_atim = timespec_of(node.row.atime_ns);
+    stat.st_mtim = timespec_of(node.row.mtime_ns);
+    stat.st_ctim = timespec_of(node.row.ctime_ns);
+    return stat;
+}
+
+/* The file that a path leads to, after @act(call, node), if given. */
+static Node node_at(rfs_client *client, const rfs_cred *who, const char *path, bool follows)
+{
+    Credentials self = credentials_of(who);
+
+    expect(path != nullptr, EINVAL);
+    return client->client.call_now(
+        self, [&](Call &call) { return resolve(call, kRootIno, path, follows); });
+}
+
+static int get_stat(rfs_client *client, const rfs_cred *who, const char *path, bool follows,
+                    struct stat *into)
+{
+    return guarded(client, [=] {
+        expect(into != nullptr, EINVAL);
+        *into = stat_of(client->open.volume, node_at(client, who, path, follows));
+        return 0;
+    });
+}
+
+static int change_at(rfs_client *client, const rfs_cred *who, const char *path, bool follows,
+                     const Changes &changes)
+{
+    return guarded(client, [&] {
+        Credentials self = credentials_of(who);
+
+        expect(path != nullptr, EINVAL);
+        (void)client->client.call_now(self, [&](Call &call) -> dtx::Task<Node> {
+            Node node = co_await resolve(call, kRootIno, path, follows);
+
+            co_return co_await change(call, node.ino, changes);
+        });
+        return 0;
+    });
+}
+
+static int change_owner_at(rfs_client *client, const rfs_cred *who, const char *path, bool follows,
+                           uint32_t uid, uint32_t gid)
+{
+    Changes changes;
+
+    if (uid != UINT32_MAX)
+        changes.uid = uid;
+    if (gid != UINT32_MAX)
+        changes.gid = gid;
+    changes.drops_ids = true;
+    return change_at(client, who, path, follows, changes);
+}
+
+/* nullopt: unchanged. */
+static std::optional<NewTime> new_time(const timespec &time)
+{
+    if (time.tv_nsec == UTIME_OMIT)
+        return std::nullopt;
+    if (time.tv_nsec == UTIME_NOW)
+        return NewTime{ true };
+    expect(time.tv_nsec >= 0 && time.tv_nsec < kSecond, EINVAL);
+    expect(time.tv_sec < INT64_MAX / kSecond && time.tv_sec > INT64_MIN / kSecond, EINVAL);
+    return NewTime{ false, time.tv_sec * kSecond + time.tv_nsec };
+}
+
+} // namespace rfs
+
+int rfs_stat(rfs_client *client, const rfs_cred *who, const char *path, struct stat *stat)
+{
+    return rfs::get_stat(client, who, path, true, stat);
+}
+
+int rfs_lstat(rfs_client *client, const rfs_cred *who, const char *path, struct stat *stat)
+{
+    return rfs::get_stat(client, who, path, false, stat);
+}
+
+int rfs_access(rfs_client *client, const rfs_cred *who, const char *path, int wanted)
+{
+    return rfs::guarded(client, [=] {
+        rfs::Credentials self = rfs::credentials_of(who);
+        rfs::Node node = rfs::node_at(client, who, path, true);
+
+        rfs::expect((wanted & ~7) == 0, EINVAL);
+        rfs::expect(may(self, node.row, static_cast<uint32_t>(wanted)), EACCES);
+        return 0;
+    });
+}
+
+int rfs_chmod(rfs_client *client, const rfs_cred *who, const char *path, mode_t mode)
+{
+    rfs::Changes changes;
+
+    changes.mode = mode;
+    return rfs::change_at(client, who, path, true, changes);
+}
+
+int rfs_chown(rfs_client *client, const rfs_cred *who, const char *path, uint32_t uid, uint32_t gid)
+{
+    return rfs::change_owner_at(client, who, path, true, uid, gid);
+}
+
+int rfs_lchown(rfs_client *client, const rfs_cred *who, const char *path, uint32_t uid,
+               uint32_t gid)
+{
+    return rfs::change_owner_at(client, who, path, false, uid, gid);
+}
+
+int rfs_utimens(rfs_client *client, const rfs_cred *who, const char *path,
+                const struct timespec times[2])
+{
+    rfs::Changes changes;
+    int err = rfs::guarded([&] {
+        changes.atime = times != nullptr ? rfs::new_time(times[0]) : rfs::NewTime{ true };
+        changes.mtime = times != nullptr ? rfs::new_time(times[1]) : rfs::NewTime{ true };
+        return 0;
+    });
+
+    return err != 0 ? err : rfs::change_at(client, who, path, true, changes);
+}
+
+int rfs_truncate(rfs_client *client, const rfs_cred *who, const char *path, uint64_t size)
+{
+    return rfs::guarded(client, [=] {
+        rfs::Credentials self = rfs::credentials_of(who);
+        rfs::Node node = rfs::node_at(client, who, path, true);
+
+        rfs::expect(!S_ISDIR(node.row.mode), EISDIR);
+        rfs::expect(S_ISREG(node.row.mode), EINVAL);
+        rfs::expect(may(self, node.row, rfs::kMayWrite), EACCES);
+        (void)rfs::run(client->client, rfs::resize_file(client->client, self, node.ino, size));
+        return 0;
+    });
+}
+
+ssize_t rfs_readlink(rfs_client *client, const rfs_cred *who, const char *path, char *into,
+                     size_t size)
+{
+    return rfs::guarded(client, [=]() -> ssize_t {
+        rfs::Credentials self = rfs::credentials_of(who);
+
+        rfs::expect(path != nullptr && into != nullptr && size > 0, EINVAL);
+
+        std::string target =
+            client->client.call_now(self, [&](rfs::Call &call) -> dtx::Task<std::string> {
+                rfs::Node node = co_await rfs::resolve(call, rfs::kRootIno, path, false);
+
+                co_return co_await rfs::read_link(call, node.ino);
+            });
+
+        return static_cast<ssize_t>(target.copy(into, size));
+    });
+}

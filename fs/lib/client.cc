@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * client.cc: make, mount and unmount volumes.
+ *
+ * Tests: tests/unit/fs/lib/library_test.cpp
+ */
+#include "lib/handle.h"
+
+#include "core/base/assert.h"
+#include "core/client/volume.h"
+
+#include <librpm.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace rfs
+{
+
+static constexpr uint64_t kTurnNs = 1000000000; /* between looks at files without names */
+static constexpr uint32_t kDeadTurns = 10;      /* of so many looks, one asks who has died */
+static constexpr uint64_t kBytesPerInode = 16384;
+static constexpr uint64_t kSlabBytes = uint64_t{ kSlabBlocks } * kBlockBytes;
+static constexpr uint32_t kServersMax = 256;
+
+std::string &last_error()
+{
+    static thread_local std::string text;
+
+    return text;
+}
+
+/* Damage is -EIO, as of other file systems. */
+static int error_of(int code)
+{
+    return code == RPM_E_CORRUPT || code == RPM_E_TORN || code == 0 ? -EIO : code;
+}
+
+int error_of_exception()
+{
+    last_error().clear();
+    try {
+        throw;
+    } catch (const Failure &failure) {
+        return -failure.error;
+    } catch (const dtx::Error &error) {
+        last_error() = error.what();
+        return error_of(error.code());
+    } catch (const std::bad_alloc &) {
+        return -ENOMEM;
+    }
+}
+
+void run(Client &client, dtx::Task<> task)
+{
+    std::vector<dtx::Task<>> tasks;
+
+    tasks.push_back(std::move(task));
+    client.session().run(std::move(tasks));
+}
+
+void take_turn(rfs_client *client)
+{
+    uint64_t now = dtx::now_ns();
+
+    if (now < client->next_turn_ns)
+        return;
+    client->next_turn_ns = now + kTurnNs;
+    try {
+        run(client->client,
+            look_at_orphans(client->client, client->turns++ % kDeadTurns == kDeadTurns - 1));
+    } catch (const Failure &) {    /* the next turn tries again, and so does the call that needs */
+    } catch (const dtx::Error &) { /* the server that does not answer */
+    }
+}
+
+Credentials credentials_of(const rfs_cred *who)
+{
+    Credentials made;
+
+    expect(who != nullptr && (who->groups != nullptr || who->group_count == 0), EINVAL);
+    made.uid = who->uid;
+    made.gid = who->gid;
+    made.groups.assign(who->groups, who->groups + who->group_count);
+    return made;
+}
+
+/* What a caller's struct has; of an older caller, zeros for what it lacks. Failure: EINVAL, a newer
+ * caller has set what this version does not know. */
+template <class Opts> static Opts copy_opts(const Opts *theirs)
+{
+    Opts ours{};
+
+    expect(theirs != nullptr && theirs->size >= sizeof(theirs->size), EINVAL);
+    if (theirs->size > sizeof(ours)) {
+        auto bytes = reinterpret_cast<const unsigned char *>(theirs);
+
+        expect(std::all_of(bytes + sizeof(ours), bytes + theirs->size,
+                           [](unsigned char byte) { return byte == 0; }),
+               EINVAL);
+    }
+    std::memcpy(&ours, theirs, std::min(theirs->size, sizeof(ours)));
+    return ours;
+}
+
+static dtx::Options options_of(const rfs_opts &opts)
+{
+    dtx::Options options;
+
+    expect(opts.name != nullptr && opts.urls != nullptr, EINVAL);
+    expect(opts.url_count > 0 && opts.url_count <= kServersMax, EINVAL);
+    for (uint32_t i = 0; i < opts.url_count; i++) {
+        expect(opts.urls[i] != nullptr, EINVAL);
+        options.urls.push_back(opts.urls[i]);
+    }
+    options.secret = opts.secret != nullptr ? opts.secret : "";
+    options.retry_us = opts.patience_us;
+    return options;
+}
+
+static void make(const rfs_opts &opts, const rfs_make_opts &make)
+{
+    dtx::Options options = options_of(opts);
+    uint64_t per_inode = make.bytes_per_inode != 0 ? make.bytes_per_inode : kBytesPerInode;
+    uint64_t of_server = make.bytes / opts.url_count;
+    NewVolume wanted{};
+
+    expect(of_server >= kSlabBytes && of_server / kSlabBytes <= UINT32_MAX, EINVAL);
+    wanted.name = opts.name;
+    wanted.sizes.slabs = of_server / kSlabBytes;
+    wanted.sizes.inodes = std::max<uint64_t>(64, of_server / per_inode);
+    wanted.uid = make.uid;
+    wanted.gid = make.gid;
+    wanted.mode = make.mode != 0 ? make.mode : 0755;
+    options.replicas = make.replicas != 0 ? make.replicas : 1;
+    make_volume(wanted, std::move(options));
+}
+
+static rfs_client *mounted(const rfs_opts &opts)
+{
+    auto client = std::make_unique<rfs_client>(open_volume(opts.name, options_of(opts)));
+
+    run(client->client, mount(client->client));
+    return client.release();
+}
+
+} // namespace rfs
+
+int rfs_make(const rfs_opts *opts, const rfs_make_opts *make)
+{
+    return rfs::guarded([=] {
+        rfs::make(rfs::copy_opts(opts), rfs::copy_opts(make));
+        return 0;
+    });
+}
+
+int rfs_mount(const rfs_opts *opts, rfs_client **client)
+{
+    return rfs::guarded([=] {
+        rfs_opts ours = rfs::copy_opts(opts);
+
+        rfs::expect(client != nullptr && ours.name != nullptr, EINVAL);
+        *client = rfs::mounted(ours);
+        return 0;
+    });
+}
+
+void rfs_unmount(rfs_client **client)
+{
+    if (client == nullptr || *client == nullptr)
+        return;
+
+    rfs_client *taken = std::exchange(*client, nullptr);
+
+    (void)rfs::guarded([taken] {
+        rfs::run(taken->client, rfs::unmount(taken->client));
+        return 0;
+    });
+    delete taken;
+}
+
+int rfs_turn(rfs_client *client)
+{
+    return rfs::guarded([client] {
+        rfs::run(client->client, rfs::look_at_orphans(client->client, true));
+        return 0;
+    });
+}
+
+const char *rfs_last_error(void)
+{
+    return rfs::last_error().c_str();
+}
