@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * directory.cc: open directories, whose names are read some at a time.
+ *
+ * Tests: tests/unit/fs/lib/library_test.cpp, tests/fs/model_test.cpp
+ */
+#include "lib/handle.h"
+
+#include "core/tree/names.h"
+#include "core/tree/path.h"
+#include "core/tree/permission.h"
+
+#include <dirent.h>
+
+static constexpr uint32_t kNamesAtOnce = 64; /* read in one transaction */
+
+struct rfs_dir {
+    rfs_client *client;
+    uint32_t ino;
+    uint64_t cookie = 0; /* behind which rfs_readdir() goes on */
+    std::vector<rfs::Listed> names;
+    size_t next = 0; /* of names */
+};
+
+namespace rfs
+{
+
+/* Awaited: "." and "..", as far as @cookie has not passed them, and names behind them. */
+static dtx::Task<std::vector<Listed>> list(Call &call, uint32_t ino, uint64_t cookie)
+{
+    Node node = co_await held_inode(call, ino);
+    std::vector<Listed> names;
+
+    expect(S_ISDIR(node.row.mode), ENOTDIR);
+    if (cookie < 1)
+        names.push_back({ 1, ino, DT_DIR, "." });
+    if (cookie < 2)
+        names.push_back({ 2, node.row.parent, DT_DIR, ".." });
+
+    auto more = co_await list_names(call, ino, cookie, kNamesAtOnce);
+
+    names.insert(names.end(), more.begin(), more.end());
+    co_return names;
+}
+
+} // namespace rfs
+
+int rfs_opendir(rfs_client *client, const rfs_cred *who, const char *path, rfs_dir **dir)
+{
+    return rfs::guarded(client, [=] {
+        rfs::Credentials self = rfs::credentials_of(who);
+
+        rfs::expect(path != nullptr && dir != nullptr, EINVAL);
+
+        rfs::Node node = client->client.call_now(
+            self, [&](rfs::Call &call) { return rfs::resolve(call, rfs::kRootIno, path, true); });
+
+        rfs::expect(S_ISDIR(node.row.mode), ENOTDIR);
+        rfs::expect(may(self, node.row, rfs::kMayRead), EACCES);
+        *dir = new rfs_dir{ client, node.ino, 0, {}, 0 };
+        client->client.open_files().add(node.ino);
+        return 0;
+    });
+}
+
+int rfs_readdir(rfs_dir *dir, rfs_dirent *entry)
+{
+    return rfs::guarded(dir->client, [=] {
+        rfs::expect(entry != nullptr, EINVAL);
+        if (dir->next == dir->names.size()) {
+            dir->names = dir->client->client.call_now(rfs::kSelf, [&](rfs::Call &call) {
+                return rfs::list(call, dir->ino, dir->cookie);
+            });
+            dir->next = 0;
+        }
+        if (dir->names.empty())
+            return 0;
+
+        const rfs::Listed &name = dir->names[dir->next++];
+
+        entry->ino = name.ino;
+        entry->cookie = dir->cookie = name.cookie;
+        entry->type = name.type;
+        entry->name[name.name.copy(entry->name, sizeof(entry->name) - 1)] = '\0';
+        return 1;
+    });
+}
+
+void rfs_seekdir(rfs_dir *dir, uint64_t cookie)
+{
+    dir->names.clear();
+    dir->next = 0;
+    dir->cookie = cookie;
+}
+
+void rfs_closedir(rfs_dir **dir)
+{
+    if (dir == nullptr || *dir == nullptr)
+        return;
+
+    rfs_dir *taken = std::exchange(*dir, nullptr);
+    rfs::Client &client = taken->client->client;
+
+    if (client.open_files().remove(taken->ino))
+        (void)rfs::guarded([&] {
+            rfs::run(client, rfs::close_file(client, taken->ino));
+            return 0;
+        });
+    delete taken;
+}

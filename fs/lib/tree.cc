@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tree.cc: create, link, remove and rename by path.
+ *
+ * Tests: tests/fs/model_test.cpp
+ */
+#include "lib/handle.h"
+
+#include "core/tree/create.h"
+#include "core/tree/names.h"
+#include "core/tree/path.h"
+#include "core/tree/remove.h"
+#include "core/tree/rename.h"
+
+#include <sys/sysmacros.h>
+
+namespace rfs
+{
+
+static bool is_directory(const Place &place)
+{
+    return place.type == S_IFDIR >> 12;
+}
+
+/* Awaited: where the last name of a path that ends with a slash is. ino 0: there is no such name,
+ * or the path has no slash. */
+static dtx::Task<Place> place_of_slash(Call &call, const Last &last)
+{
+    Place place;
+
+    if (last.wants_directory && !is_fixed(last))
+        place = co_await find_name(call, last.directory, last.name);
+    co_return place;
+}
+
+static int create_at(rfs_client *client, const rfs_cred *who, const char *path,
+                     const Wanted &wanted)
+{
+    return guarded(client, [&] {
+        Credentials self = credentials_of(who);
+
+        expect(path != nullptr, EINVAL);
+        (void)client->client.call_now(self, [&](Call &call) -> dtx::Task<Node> {
+            Last last = co_await walk(call, kRootIno, path, Follow::never);
+            Place place = co_await place_of_slash(call, last);
+
+            expect(!last.name.empty() && !place.is_taken(), EEXIST);
+            expect(!last.wants_directory || is_fixed(last) || S_ISDIR(wanted.mode), ENOENT);
+            co_return co_await create(call, last.directory, last.name, wanted);
+        });
+        return 0;
+    });
+}
+
+static int remove_at(rfs_client *client, const rfs_cred *who, const char *path, bool directory)
+{
+    return guarded(client, [=] {
+        Credentials self = credentials_of(who);
+
+        expect(path != nullptr, EINVAL);
+
+        Node node = client->client.call_now(self, [&](Call &call) -> dtx::Task<Node> {
+            Last last = co_await walk(call, kRootIno, path, Follow::never);
+
+            expect(!last.name.empty(), directory ? EBUSY : EISDIR);
+            if (last.wants_directory && !directory && !is_fixed(last)) {
+                Place place = co_await place_of_slash(call, last);
+
+                expect(place.is_taken(), ENOENT);
+                throw Failure{ is_directory(place) ? EISDIR : ENOTDIR };
+            }
+            if (directory)
+                co_return co_await remove_directory(call, last.directory, last.name);
+            co_return co_await remove_file(call, last.directory, last.name);
+        });
+
+        if (node.row.links == 0)
+            run(client->client, free_file(client->client, node.ino));
+        return 0;
+    });
+}
+
+/* Awaited: as rename() in core/tree, which does not know of slashes behind names. The errors come
+ * in the order of Linux. */
+static dtx::Task<std::optional<Node>> rename_paths(Call &call, const char *from, const char *to,
+                                                   uint32_t flags)
+{
+    Last source = co_await walk(call, kRootIno, from, Follow::never);
+    Last target = co_await walk(call, kRootIno, to, Follow::never);
+
+    expect(!is_fixed(source), EBUSY);
+    expect(!is_fixed(target), flags == RFS_RENAME_NOREPLACE ? EEXIST : EBUSY);
+
+    Place old = co_await find_name(call, source.directory, source.name);
+    Place place = co_await find_name(call, target.directory, target.name);
+    bool exchanges = flags == RFS_RENAME_EXCHANGE;
+
+    expect(old.is_taken(), ENOENT);
+    expect(!place.is_taken() || flags != RFS_RENAME_NOREPLACE, EEXIST);
+    expect(place.is_taken() || !exchanges, ENOENT);
+    expect(!exchanges || !target.wants_directory || is_directory(place), ENOTDIR);
+    expect(is_directory(old) || !source.wants_directory, ENOTDIR);
+    expect(is_directory(old) || exchanges || !target.wants_directory, ENOTDIR);
+
+    Spot from_spot{ source.directory, source.name };
+    Spot to_spot{ target.directory, target.name };
+
+    co_return co_await rename(call, from_spot, to_spot, flags);
+}
+
+} // namespace rfs
+
+int rfs_mkdir(rfs_client *client, const rfs_cred *who, const char *path, mode_t mode)
+{
+    return rfs::create_at(client, who, path, { S_IFDIR | (mode & 01777), 0, {} });
+}
+
+int rfs_mknod(rfs_client *client, const rfs_cred *who, const char *path, mode_t mode, dev_t device)
+{
+    uint32_t number = (major(device) & 0xfff) << 20 | (minor(device) & 0xfffff);
+
+    if (S_ISDIR(mode) || S_ISLNK(mode))
+        return -EINVAL;
+    return rfs::create_at(client, who, path, { mode & (S_IFMT | 07777), number, {} });
+}
+
+int rfs_symlink(rfs_client *client, const rfs_cred *who, const char *target, const char *path)
+{
+    if (target == nullptr)
+        return -EINVAL;
+    if (target[0] == '\0')
+        return -ENOENT;
+    return rfs::create_at(client, who, path, { S_IFLNK | 0777, 0, target });
+}
+
+int rfs_link(rfs_client *client, const rfs_cred *who, const char *from, const char *to)
+{
+    return rfs::guarded(client, [=] {
+        rfs::Credentials self = rfs::credentials_of(who);
+
+        rfs::expect(from != nullptr && to != nullptr, EINVAL);
+        (void)client->client.call_now(self, [&](rfs::Call &call) -> dtx::Task<rfs::Node> {
+            rfs::Node node = co_await rfs::resolve(call, rfs::kRootIno, from, false);
+            rfs::Last last = co_await rfs::walk(call, rfs::kRootIno, to, rfs::Follow::never);
+            rfs::Place place = co_await rfs::place_of_slash(call, last);
+
+            rfs::expect(!last.name.empty() && !place.is_taken(), EEXIST);
+            rfs::expect(!last.wants_directory || rfs::is_fixed(last), ENOENT);
+            co_return co_await rfs::link(call, node.ino, last.directory, last.name);
+        });
+        return 0;
+    });
+}
+
+int rfs_unlink(rfs_client *client, const rfs_cred *who, const char *path)
+{
+    return rfs::remove_at(client, who, path, false);
+}
+
+int rfs_rmdir(rfs_client *client, const rfs_cred *who, const char *path)
+{
+    return rfs::remove_at(client, who, path, true);
+}
+
+int rfs_rename(rfs_client *client, const rfs_cred *who, const char *from, const char *to,
+               unsigned int flags)
+{
+    return rfs::guarded(client, [=] {
+        rfs::Credentials self = rfs::credentials_of(who);
+
+        rfs::expect(from != nullptr && to != nullptr && flags <= RFS_RENAME_EXCHANGE, EINVAL);
+
+        auto replaced = client->client.call_now(
+            self, [&](rfs::Call &call) { return rfs::rename_paths(call, from, to, flags); });
+
+        if (replaced && replaced->row.links == 0)
+            rfs::run(client->client, rfs::free_file(client->client, replaced->ino));
+        return 0;
+    });
+}
