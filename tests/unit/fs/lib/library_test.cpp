@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// librpmfs: what it refuses, and what tests/fs/model_test.cpp does not reach.
+#include <librpmfs.h>
+
+#include "support/catch.h"
+#include "support/server.h"
+#include <librpm.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+#include <sys/sysmacros.h>
+#include <vector>
+
+namespace
+{
+
+const rfs_cred kRoot{ 0, 0, nullptr, 0 };
+
+// Servers, and a volume on them.
+class Mounted
+{
+  public:
+    explicit Mounted(uint32_t servers = 2, uint64_t bytes = 8 << 20)
+    {
+        support::ServerOpts of;
+
+        of.anonymous = true;
+        of.bytes = 192 << 20;
+        of.clients_max = 64;
+        of.flags = RPM_SERVER_NO_SPIN;
+        for (uint32_t i = 0; i < servers; i++) {
+            servers_.push_back(std::make_unique<support::Server>(of));
+            texts_.push_back(servers_.back()->url());
+        }
+        for (const std::string &text : texts_)
+            urls_.push_back(text.c_str());
+        opts.name = "library";
+        opts.urls = urls_.data();
+        opts.url_count = servers;
+        make.bytes = bytes;
+        make.replicas = servers > 1 ? 2 : 1;
+    }
+    ~Mounted()
+    {
+        rfs_unmount(&client);
+    }
+    Mounted &mount()
+    {
+        REQUIRE(rfs_make(&opts, &make) == 0);
+        REQUIRE(rfs_mount(&opts, &client) == 0);
+        return *this;
+    }
+
+    rfs_opts opts = rfs_opts_init();
+    rfs_make_opts make = rfs_make_opts_init();
+    rfs_client *client = nullptr;
+
+  private:
+    std::vector<std::unique_ptr<support::Server>> servers_;
+    std::vector<std::string> texts_;
+    std::vector<const char *> urls_;
+};
+
+rfs_file *opened(rfs_client *client, const char *path, int flags)
+{
+    rfs_file *file = nullptr;
+
+    REQUIRE(rfs_open(client, &kRoot, path, flags, 0644, &file) == 0);
+    return file;
+}
+
+std::string contents(rfs_file *file)
+{
+    std::string text(1000, '?');
+    ssize_t got = rfs_pread(file, text.data(), text.size(), 0);
+
+    REQUIRE(got >= 0);
+    text.resize(static_cast<size_t>(got));
+    return text;
+}
+
+} // namespace
+
+TEST_CASE("librpmfs: volumes that cannot be made or mounted are refused", "[unit]")
+{
+    Mounted volume(1);
+    rfs_opts wrong = volume.opts;
+    rfs_make_opts newer[2] = { volume.make, volume.make };
+
+    CHECK(rfs_mount(&volume.opts, &volume.client) == -ENOENT);
+    CHECK(std::string(rfs_last_error()).find("'library'") != std::string::npos);
+    CHECK(rfs_make(nullptr, &volume.make) == -EINVAL);
+    wrong.url_count = 0;
+    CHECK(rfs_make(&wrong, &volume.make) == -EINVAL);
+    wrong = volume.opts;
+    wrong.name = nullptr;
+    CHECK(rfs_make(&wrong, &volume.make) == -EINVAL);
+    CHECK(rfs_mount(&wrong, &volume.client) == -EINVAL);
+    newer[0].size = 2 * sizeof(newer[0]); // an option that this version does not know
+    CHECK(rfs_make(&volume.opts, newer) == -EINVAL);
+    std::memset(&newer[1], 0, sizeof(newer[1]));
+    newer[0].bytes = 1 << 20; // less than a slab
+    CHECK(rfs_make(&volume.opts, newer) == -EINVAL);
+    newer[0].bytes = 1ull << 40;
+    CHECK(rfs_make(&volume.opts, newer) == -ENOSPC);
+    CHECK(std::string(rfs_last_error()) != "");
+    CHECK(rfs_make(&volume.opts, &volume.make) == 0);
+    CHECK(rfs_make(&volume.opts, &volume.make) == -EEXIST);
+    CHECK(rfs_mount(&volume.opts, &volume.client) == 0);
+    CHECK(rfs_mkdir(volume.client, nullptr, "/d", 0755) == -EINVAL);
+    CHECK(rfs_mkdir(volume.client, &kRoot, nullptr, 0755) == -EINVAL);
+    rfs_unmount(&volume.client);
+    CHECK(volume.client == nullptr);
+    rfs_unmount(&volume.client);
+    rfs_unmount(nullptr);
+}
+
+TEST_CASE("librpmfs: a file larger than a call is written and read in parts", "[unit]")
+{
+    Mounted volume;
+    rfs_client *client = volume.mount().client;
+    rfs_file *file = opened(client, "/f", O_RDWR | O_CREAT);
+    std::string text((3 << 20) + 77, '\0');
+    std::string found(text.size() + 5, '\0');
+
+    for (size_t i = 0; i < text.size(); i++)
+        text[i] = static_cast<char>(i * 31 + i / 4096);
+    CHECK(rfs_pwrite(file, text.data(), text.size(), 10) == static_cast<ssize_t>(text.size()));
+    CHECK(rfs_pread(file, found.data(), found.size(), 10) == static_cast<ssize_t>(text.size()));
+    CHECK(found.compare(0, text.size(), text) == 0);
+    rfs_close(&file);
+    CHECK(file == nullptr);
+
+    // A write that fails behind its first part says how much it has written.
+    std::string large(12 << 20, 'x');
+
+    file = opened(client, "/g", O_RDWR | O_CREAT);
+    ssize_t got = rfs_pwrite(file, large.data(), large.size(), 0);
+
+    CHECK(got > 0);
+    CHECK(got < static_cast<ssize_t>(large.size()));
+    CHECK(got % (1 << 20) == 0);
+    CHECK(rfs_pwrite(file, large.data(), large.size(), static_cast<uint64_t>(got)) == -ENOSPC);
+    rfs_close(&file);
+    CHECK(rfs_unlink(client, &kRoot, "/g") == 0);
+}
+
+TEST_CASE("librpmfs: a file that is open is used without its name", "[unit]")
+{
+    Mounted volume;
+    rfs_client *client = volume.mount().client;
+    rfs_client *other = nullptr;
+    rfs_file *file = opened(client, "/f", O_RDWR | O_CREAT);
+    struct stat stat {
+    };
+
+    REQUIRE(rfs_mount(&volume.opts, &other) == 0);
+    CHECK(rfs_pwrite(file, "text", 4, 0) == 4);
+    CHECK(rfs_unlink(other, &kRoot, "/f") == 0);
+    CHECK(rfs_stat(client, &kRoot, "/f", &stat) == -ENOENT);
+    CHECK(rfs_turn(other) == 0);
+    CHECK(contents(file) == "text");
+    CHECK(rfs_pwrite(file, "more", 4, 4) == 4);
+    CHECK(rfs_ftruncate(file, 6) == 0);
+    CHECK(contents(file) == "textmo");
+    CHECK(rfs_fstat(file, &stat) == 0);
+    CHECK(stat.st_nlink == 0);
+    CHECK(stat.st_size == 6);
+    rfs_close(&file);
+    rfs_unmount(&other);
+}
+
+TEST_CASE("librpmfs: what a file was opened for is all that can be done with it", "[unit]")
+{
+    Mounted volume;
+    rfs_client *client = volume.mount().client;
+    rfs_file *reader = opened(client, "/f", O_RDONLY | O_CREAT);
+    rfs_file *writer = opened(client, "/f", O_WRONLY | O_APPEND);
+    char byte = 'a';
+
+    CHECK(rfs_pwrite(reader, &byte, 1, 0) == -EBADF);
+    CHECK(rfs_ftruncate(reader, 0) == -EBADF);
+    CHECK(rfs_pread(writer, &byte, 1, 0) == -EBADF);
+    CHECK(rfs_pwrite(writer, &byte, 1, 100) == 1); // behind the end, wherever the offset is
+    CHECK(rfs_pwrite(writer, &byte, 1, 0) == 1);
+    CHECK(contents(reader) == "aa");
+    CHECK(rfs_pread(reader, nullptr, 1, 0) == -EINVAL);
+    rfs_close(&reader);
+    rfs_close(&writer);
+    rfs_close(&writer);
+    rfs_close(nullptr);
+}
+
+TEST_CASE("librpmfs: a directory is read in parts, and from a place in it", "[unit]")
+{
+    Mounted volume;
+    rfs_client *client = volume.mount().client;
+    rfs_dir *dir = nullptr;
+    rfs_dirent entry{};
+    std::vector<rfs_dirent> all;
+    std::set<std::string> names;
+
+    for (int i = 0; i < 200; i++) {
+        std::string path = "/d" + std::to_string(i);
+
+        REQUIRE(rfs_mkdir(client, &kRoot, path.c_str(), 0755) == 0);
+    }
+    REQUIRE(rfs_opendir(client, &kRoot, "/", &dir) == 0);
+    while (rfs_readdir(dir, &entry) == 1) {
+        all.push_back(entry);
+        CHECK(names.insert(entry.name).second);
+    }
+    CHECK(all.size() == 202);
+    CHECK(std::string(all[0].name) == ".");
+    CHECK(std::string(all[1].name) == "..");
+    CHECK(rfs_readdir(dir, &entry) == 0);
+    for (size_t at : { 0, 1, 2, 77, 200 }) {
+        rfs_seekdir(dir, all[at].cookie);
+        CHECK(rfs_readdir(dir, &entry) == 1);
+        CHECK(std::string(entry.name) == all[at + 1].name);
+        CHECK(entry.ino == all[at + 1].ino);
+    }
+    rfs_seekdir(dir, 0);
+    CHECK(rfs_readdir(dir, &entry) == 1);
+    CHECK(std::string(entry.name) == ".");
+    rfs_closedir(&dir);
+    CHECK(dir == nullptr);
+    rfs_closedir(&dir);
+    CHECK(rfs_opendir(client, &kRoot, "/none", &dir) == -ENOENT);
+}
+
+TEST_CASE("librpmfs: times are set and read, before 1970 as well", "[unit]")
+{
+    Mounted volume;
+    rfs_client *client = volume.mount().client;
+    timespec times[2] = { { -1, 999999999 }, { 1700000000, 5 } };
+    struct stat stat {
+    };
+
+    REQUIRE(rfs_mknod(client, &kRoot, "/null", S_IFCHR | 0666, makedev(1, 3)) == 0);
+    CHECK(rfs_utimens(client, &kRoot, "/null", times) == 0);
+    REQUIRE(rfs_stat(client, &kRoot, "/null", &stat) == 0);
+    CHECK((stat.st_atim.tv_sec == -1 && stat.st_atim.tv_nsec == 999999999));
+    CHECK((stat.st_mtim.tv_sec == 1700000000 && stat.st_mtim.tv_nsec == 5));
+    CHECK(stat.st_rdev == makedev(1, 3));
+    CHECK(S_ISCHR(stat.st_mode));
+    times[0].tv_nsec = UTIME_OMIT;
+    times[1].tv_nsec = UTIME_NOW;
+    CHECK(rfs_utimens(client, &kRoot, "/null", times) == 0);
+    REQUIRE(rfs_stat(client, &kRoot, "/null", &stat) == 0);
+    CHECK(stat.st_atim.tv_sec == -1);
+    CHECK(stat.st_mtim.tv_sec > 1700000000);
+    times[0].tv_nsec = 1000000000;
+    CHECK(rfs_utimens(client, &kRoot, "/null", times) == -EINVAL);
+    CHECK(rfs_utimens(client, &kRoot, "/null", nullptr) == 0);
+}
