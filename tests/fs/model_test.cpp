@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // model_test.cpp: random calls by librpmfs on a volume and by the kernel on a tmpfs, compared after
-// each: the error number, and what stat(), readlink(), readdir() and read() return.
+// each: the error number, and what stat(), readlink(), readdir() and read() return. Then checks the
+// volume.
 //
 //   fs_model_test [--calls N] [--seed N] [--verbose]
 //
-// Exit code 0: no difference; 1: there are some; 2: wrong usage; 77: not user 0, or no tmpfs.
+// Exit code 0: no difference, and the volume is whole; 1: else; 2: wrong usage; 77: not user 0, or
+// no tmpfs.
+#include "core/check/check.h"
 #include "fs/oracle.h"
 #include "support/server.h"
 #include <dtx/scheduler.h>
@@ -206,6 +209,27 @@ class Volume
         rfs_unmount(&client);
     }
 
+    // Unmounts the volume and checks it. Prints what is wrong; returns how much.
+    uint64_t check()
+    {
+        dtx::Options options;
+        uint64_t wrong = 0;
+
+        rfs_unmount(&client);
+        options.urls = texts_;
+
+        rfs::OpenVolume open = rfs::open_volume("model", options);
+
+        (void)open.cluster->recover();
+        for (const dtx::Findings &found :
+             { rfs::check_tables(open, 0), rfs::check_tables(open, 1), rfs::check_data(open) })
+            for (const std::string &text : found.texts()) {
+                printf("the volume: %s\n", text.c_str());
+                wrong++;
+            }
+        return wrong;
+    }
+
     rfs_client *client = nullptr;
 
   private:
@@ -216,6 +240,7 @@ class Volume
 
 struct Totals {
     uint64_t differences = 0;
+    uint64_t wrong = 0;                                           // in the volume afterwards
     std::map<std::pair<std::string, int64_t>, uint64_t> outcomes; // by call and result
 };
 
@@ -242,6 +267,7 @@ void compare(uint64_t calls, uint64_t seed, bool verbose, const char *folder, To
         printf("call %" PRIu64 ": %s\n  tmpfs:  %s\n  volume: %s\n", i, text_of(request).c_str(),
                text_of(by_kernel).c_str(), text_of(by_volume).c_str());
     }
+    totals.wrong = volume.check();
 }
 
 } // namespace
@@ -274,5 +300,5 @@ int main(int argc, char **argv)
         for (const auto &[outcome, times] : totals.outcomes)
             printf("%s %" PRId64 ": %" PRIu64 "\n", outcome.first.c_str(), outcome.second, times);
     printf("fs model: %" PRIu64 " calls, %" PRIu64 " differences\n", calls, totals.differences);
-    return totals.differences == 0 ? 0 : 1;
+    return totals.differences + totals.wrong == 0 ? 0 : 1;
 }

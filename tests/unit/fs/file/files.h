@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_FS_FILE_FILES_H
 #define TESTS_UNIT_FS_FILE_FILES_H
 
+#include "core/check/check.h"
 #include "core/client/files.h"
 #include "core/file/contents.h"
 #include "core/file/resize.h"
@@ -10,9 +11,7 @@
 #include "core/tree/remove.h"
 #include "unit/fs/volume.h"
 
-#include <algorithm>
 #include <cstring>
-#include <map>
 #include <string>
 
 // Runs a coroutine of a client to its end. Returns its result.
@@ -83,46 +82,16 @@ inline uint64_t used_blocks(const rfs::OpenVolume &open)
     return used;
 }
 
-// How often each block is pointed to, by shard and number.
-inline std::map<std::pair<uint32_t, uint64_t>, int> pointed_blocks(const rfs::OpenVolume &open)
-{
-    std::map<std::pair<uint32_t, uint64_t>, int> pointed;
-    auto add = [&](const rfs::Pointer &pointer) {
-        if (!pointer.is_hole())
-            pointed[{ pointer.shard(), pointer.block() }]++;
-    };
-
-    open.cluster->each_row(open.volume.tables.inodes.number, 0,
-                           [&](uint64_t, const void *row, size_t) {
-                               rfs::InodeRow inode;
-
-                               std::memcpy(&inode, row, sizeof(inode));
-                               if (S_ISREG(inode.mode))
-                                   std::for_each(inode.pointers.begin(), inode.pointers.end(), add);
-                           });
-    open.cluster->each_row(open.volume.tables.maps.number, 0,
-                           [&](uint64_t, const void *row, size_t) {
-                               rfs::MapRow map;
-
-                               std::memcpy(&map, row, sizeof(map));
-                               std::for_each(map.pointers.begin(), map.pointers.end(), add);
-                           });
-    return pointed;
-}
-
-// What is wrong with the blocks of a volume and with the database below it; "": nothing. Ends the
-// volume's client.
+// What is wrong with a volume, with its blocks on all copies, and with the database below it; "":
+// nothing. Ends the volume's client.
 inline std::string faults_of_blocks(TestVolume &volume)
 {
     std::string text = faults_below(volume);
-    auto pointed = pointed_blocks(*volume.open);
 
-    for (const auto &[place, times] : pointed)
-        if (times != 1)
-            text += "a block is pointed to " + std::to_string(times) + " times\n";
-    if (pointed.size() != used_blocks(*volume.open))
-        text += std::to_string(used_blocks(*volume.open)) + " blocks are in use, " +
-                std::to_string(pointed.size()) + " are pointed to\n";
+    for (const dtx::Findings &found :
+         { rfs::check_tables(*volume.open), rfs::check_data(*volume.open) })
+        for (const std::string &what : found.texts())
+            text += what + "\n";
     return text;
 }
 

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check.cc: read one table after another, then compare what they say of each file.
+ *
+ * Tests: tests/unit/fs/check/check_test.cpp
+ */
+#include "core/check/check.h"
+
+#include "core/base/assert.h"
+#include "core/file/slabs.h"
+#include "core/format/keys.h"
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <sys/stat.h>
+#include <unordered_map>
+#include <vector>
+
+namespace rfs
+{
+
+namespace
+{
+
+/* What an inode says of a file, and what other rows say. */
+struct Seen {
+    InodeRow row{};
+    uint64_t blocks = 0;  /* pointers found */
+    uint64_t names = 0;   /* that lead to it */
+    uint64_t entries = 0; /* names in it */
+    uint64_t dirs = 0;    /* directories in it */
+    uint32_t above = 0;   /* the directory of its last name */
+    uint64_t target = 0;  /* bytes of its target in blobs */
+    bool orphan = false;
+    bool reached = false;
+};
+
+class Checker
+{
+  public:
+    Checker(const OpenVolume &open, uint32_t copy)
+        : open_(open), copy_(copy), tables_(open.volume.tables),
+          pointed_(open.volume.shards, std::vector<uint8_t>(tables_.sizes.blocks()))
+    {
+        declare();
+    }
+    dtx::Findings run();
+
+  private:
+    void declare();
+    template <class Row, class Take> void each(dtx::Table<Row> table, Take take);
+    void take_inode(uint64_t key, const InodeRow &row);
+    void take_name(uint64_t key, const NameRow &row);
+    void take_long_name(uint64_t key);
+    void take_map(uint64_t key, const MapRow &row);
+    void take_pointer(uint32_t ino, Seen &file, uint64_t number, const Pointer &pointer);
+    void take_blob(uint64_t key);
+    void take_orphan(uint64_t key);
+    void take_slab(uint64_t key, const SlabRow &row);
+    void check_names();
+    void check_file(uint32_t ino, const Seen &file);
+    void check_directory(uint32_t ino, const Seen &file);
+    void reach();
+    Seen *find(uint32_t ino);
+
+    const OpenVolume &open_;
+    uint32_t copy_;
+    const Tables &tables_;
+    dtx::Findings found_;
+    std::unordered_map<uint32_t, Seen> files_;
+    std::unordered_map<uint64_t, NameRow> long_names_; /* that need a second row, by key */
+    std::unordered_map<uint64_t, std::string> tails_;  /* second rows, by key */
+    std::vector<std::vector<uint8_t>> pointed_;        /* by shard and block: has a pointer */
+};
+
+std::string file_text(uint32_t ino)
+{
+    return "file " + std::to_string(ino);
+}
+
+void Checker::declare()
+{
+    found_.rule("volume", "the volume has its own row and a root directory");
+    found_.rule("inodes", "an inode has a type, and what belongs to that type alone");
+    found_.rule("names", "a name leads to an inode of its type, is in a directory, and has the key "
+                         "of its hash");
+    found_.rule("long names", "the second row of a name exists exactly if the name is that long");
+    found_.rule("links", "a file has as many names as it counts; one without names is an orphan");
+    found_.rule("directories",
+                "a directory counts its names and its directories, and has one name, "
+                "in its parent");
+    found_.rule("reachable", "the root directory leads to each directory");
+    found_.rule("maps", "a row of a map belongs to a regular file, and a file counts its blocks");
+    found_.rule("pointers", "a pointer leads to a block of the volume, before the file's end");
+    found_.rule("blocks", "each block in use has one pointer, and each pointer a block in use");
+    found_.rule("blobs", "a symbolic link has all of its target, and no other file a part of one");
+}
+
+/* Calls @take(key, row) for each row of a table. */
+template <class Row, class Take> void Checker::each(dtx::Table<Row> table, Take take)
+{
+    open_.cluster->each_row(table.number, copy_, [&](uint64_t key, const void *bytes, size_t size) {
+        Row row;
+
+        RFS_ASSERT(size >= sizeof(row));
+        std::memcpy(&row, bytes, sizeof(row));
+        take(key, row);
+    });
+}
+
+Seen *Checker::find(uint32_t ino)
+{
+    auto found = files_.find(ino);
+
+    return found == files_.end() ? nullptr : &found->second;
+}
+
+void Checker::take_inode(uint64_t key, const InodeRow &row)
+{
+    uint32_t ino = static_cast<uint32_t>(key);
+    Seen &file = files_[ino];
+    bool typed = S_ISREG(row.mode) || S_ISDIR(row.mode) || S_ISLNK(row.mode) || S_ISCHR(row.mode) ||
+                 S_ISBLK(row.mode) || S_ISFIFO(row.mode) || S_ISSOCK(row.mode);
+
+    file.row = row;
+    found_.add_if(!typed || key > UINT32_MAX || (row.parent != 0) != S_ISDIR(row.mode) ||
+                      (!S_ISREG(row.mode) && (row.blocks != 0 || row.cut != kNoCut)) ||
+                      (S_ISREG(row.mode) && row.size > kFileMax) ||
+                      (S_ISLNK(row.mode) && (row.size == 0 || row.size > kLinkTargetMax)),
+                  "inodes",
+                  file_text(ino) + " has a wrong inode, of mode " + std::to_string(row.mode));
+    if (S_ISREG(row.mode))
+        for (uint32_t number = 0; number < kInodePointers; number++)
+            take_pointer(ino, file, number, row.pointers[number]);
+}
+
+void Checker::take_pointer(uint32_t ino, Seen &file, uint64_t number, const Pointer &pointer)
+{
+    uint64_t end =
+        file.row.cut != kNoCut ? UINT64_MAX : (file.row.size + kBlockBytes - 1) / kBlockBytes;
+    bool sound = is_sound(pointer, open_.volume.shards, tables_.sizes.blocks());
+    std::string text = "block " + std::to_string(number) + " of " + file_text(ino);
+
+    if (pointer.is_hole() && sound)
+        return;
+    found_.add_if(!sound || number >= end, "pointers",
+                  text + (sound ? " is behind the file's end" : " has a damaged pointer"));
+    if (!sound)
+        return;
+
+    uint8_t &pointed = pointed_[pointer.shard()][pointer.block()];
+
+    found_.add_if(pointed != 0, "blocks", text + " is a block of another file, or place, as well");
+    pointed = 1;
+    file.blocks++;
+}
+
+void Checker::take_name(uint64_t key, const NameRow &row)
+{
+    uint32_t directory = upper_half(key);
+    Seen *above = find(directory);
+    Seen *file = find(row.ino);
+    std::string text =
+        "name " + std::to_string(lower_half(key)) + " in directory " + std::to_string(directory);
+    bool is_dir = row.type == S_IFDIR >> 12;
+
+    found_.add_if(above == nullptr || !S_ISDIR(above->row.mode), "names",
+                  text + " is in no directory");
+    found_.add_if(file == nullptr || file->row.mode >> 12 != row.type, "names",
+                  text + " leads to no inode of its type");
+    if (above != nullptr) {
+        above->entries++;
+        above->dirs += is_dir ? 1 : 0;
+    }
+    if (file != nullptr) {
+        file->names++;
+        file->above = directory;
+    }
+    long_names_.emplace(key, row);
+}
+
+void Checker::take_map(uint64_t key, const MapRow &row)
+{
+    uint32_t ino = upper_half(key);
+    uint64_t first = uint64_t{ lower_half(key) } * kMapPointers;
+    Seen *file = find(ino);
+    bool regular = file != nullptr && S_ISREG(file->row.mode);
+
+    found_.add_if(!regular, "maps", file_text(ino) + " has a map, and is no regular file");
+    if (!regular)
+        return;
+    for (uint32_t i = 0; i < kMapPointers; i++) {
+        bool in_inode = first + i < kInodePointers;
+
+        found_.add_if(in_inode && !row.pointers[i].is_hole(), "maps",
+                      file_text(ino) + " has two pointers for block " + std::to_string(i));
+        if (!in_inode)
+            take_pointer(ino, *file, first + i, row.pointers[i]);
+    }
+}
+
+void Checker::take_blob(uint64_t key)
+{
+    uint32_t ino = upper_half(key);
+    uint32_t piece = lower_half(key);
+    Seen *file = find(ino);
+    bool linked = file != nullptr && S_ISLNK(file->row.mode) && piece >= kFirstTargetPiece &&
+                  file->row.size > kShortTarget &&
+                  uint64_t{ piece - kFirstTargetPiece } * kPieceBytes < file->row.size;
+
+    found_.add_if(!linked, "blobs", file_text(ino) + " has a piece that is not of its target");
+    if (linked)
+        file->target += kPieceBytes;
+}
+
+void Checker::take_orphan(uint64_t key)
+{
+    Seen *file = find(lower_half(key));
+    bool right = file != nullptr &&
+                 upper_half(key) == shard_of(lower_half(key), open_.volume.shards) &&
+                 file->row.links == 0;
+
+    found_.add_if(!right, "links", file_text(lower_half(key)) + " is an orphan, and has names");
+    if (file != nullptr)
+        file->orphan = true;
+}
+
+void Checker::take_slab(uint64_t key, const SlabRow &row)
+{
+    uint32_t shard = upper_half(key);
+    uint64_t first = uint64_t{ lower_half(key) } * kSlabBlocks;
+    bool known = shard < open_.volume.shards && lower_half(key) < tables_.sizes.slabs;
+
+    found_.add_if(!known, "blocks",
+                  "slab " + std::to_string(lower_half(key)) + " of shard " + std::to_string(shard) +
+                      " is not of this volume");
+    for (uint32_t i = 0; known && i < kSlabBlocks; i++) {
+        bool used = (row.used[i / 64] >> i % 64 & 1) != 0;
+        uint8_t &pointed = pointed_[shard][first + i];
+
+        found_.add_if(
+            used != (pointed != 0), "blocks",
+            "block " + std::to_string(first + i) + " of shard " + std::to_string(shard) +
+                (used ? " is in use, and no file has it" : " is free, and a file has it"));
+        pointed = 0;
+    }
+}
+
+/* Compares each name with its hash, once the second rows are known. */
+void Checker::check_names()
+{
+    for (const auto &[key, row] : long_names_) {
+        auto tail = tails_.find(key);
+        bool is_long = row.length > kHeadBytes;
+        std::string name(row.head, std::min<size_t>(row.length, kHeadBytes));
+        std::string text = "name " + std::to_string(lower_half(key)) + " in directory " +
+                           std::to_string(upper_half(key));
+
+        found_.add_if(is_long != (tail != tails_.end()), "long names",
+                      text + (is_long ? " lacks its second row" : " has a second row"));
+        if (is_long && tail != tails_.end())
+            name += tail->second.substr(0, row.length - kHeadBytes);
+
+        uint64_t first = first_name_key(upper_half(key), name, open_.volume.name_seed);
+
+        found_.add_if(name.empty() || key - first >= kCollisions, "names",
+                      text + " has not the key of its hash");
+    }
+    for (const auto &[key, tail] : tails_)
+        found_.add_if(long_names_.count(key) == 0, "long names",
+                      "a second row of a name has no first one");
+}
+
+void Checker::check_directory(uint32_t ino, const Seen &file)
+{
+    bool root = ino == kRootIno;
+
+    found_.add_if(file.entries != file.row.size, "directories",
+                  file_text(ino) + " has " + std::to_string(file.entries) + " names, and counts " +
+                      std::to_string(file.row.size));
+    if (file.row.links == 0)
+        return;
+    found_.add_if(file.row.links != 2 + file.dirs, "directories",
+                  file_text(ino) + " has " + std::to_string(file.dirs) +
+                      " directories, and a link count of " + std::to_string(file.row.links));
+    found_.add_if(root ? file.names != 0 || file.row.parent != kRootIno
+                       : file.names != 1 || file.above != file.row.parent,
+                  "directories", file_text(ino) + " has not one name, in its parent");
+}
+
+void Checker::check_file(uint32_t ino, const Seen &file)
+{
+    bool directory = S_ISDIR(file.row.mode);
+
+    found_.add_if(file.orphan != (file.row.links == 0), "links",
+                  file_text(ino) +
+                      (file.orphan ? " is an orphan" : " has no name, and is no orphan"));
+    if (directory)
+        check_directory(ino, file);
+    else
+        found_.add_if(file.names != file.row.links, "links",
+                      file_text(ino) + " has " + std::to_string(file.names) +
+                          " names, and counts " + std::to_string(file.row.links));
+    if (directory && file.row.links == 0)
+        found_.add_if(file.names != 0, "links", file_text(ino) + " was removed, and has a name");
+    if (S_ISREG(file.row.mode))
+        found_.add_if(file.blocks != file.row.blocks, "maps",
+                      file_text(ino) + " has " + std::to_string(file.blocks) +
+                          " blocks, and counts " + std::to_string(file.row.blocks));
+    if (S_ISLNK(file.row.mode) && file.row.size > kShortTarget)
+        found_.add_if(file.target < file.row.size, "blobs",
+                      file_text(ino) + " lacks a part of its target");
+    if (directory && file.row.links != 0)
+        found_.add_if(!file.reached, "reachable",
+                      file_text(ino) + " is not below the root directory");
+}
+
+/* Marks each directory that leads up to the root directory. Directories that form a loop stay
+ * unmarked. */
+void Checker::reach()
+{
+    std::vector<Seen *> path;
+
+    if (Seen *root = find(kRootIno))
+        root->reached = true;
+    for (auto &[ino, file] : files_) {
+        Seen *at = S_ISDIR(file.row.mode) ? &file : nullptr;
+
+        for (path.clear(); at != nullptr && !at->reached && path.size() <= files_.size();) {
+            path.push_back(at);
+            at = at->names == 1 ? find(at->above) : nullptr;
+        }
+        for (Seen *each : path)
+            each->reached = at != nullptr && at->reached;
+    }
+}
+
+dtx::Findings Checker::run()
+{
+    uint64_t rows = 0;
+
+    each(tables_.volume, [&](uint64_t, const VolumeRow &) { rows++; });
+    each(tables_.inodes, [&](uint64_t key, const InodeRow &row) { take_inode(key, row); });
+    found_.add_if(rows != 1 || find(kRootIno) == nullptr || !S_ISDIR(find(kRootIno)->row.mode),
+                  "volume", "the volume lacks its row, or its root directory");
+    each(tables_.names, [&](uint64_t key, const NameRow &row) { take_name(key, row); });
+    each(tables_.long_names, [&](uint64_t key, const LongNameRow &row) {
+        tails_.emplace(key, std::string(row.tail, sizeof(row.tail)));
+    });
+    each(tables_.maps, [&](uint64_t key, const MapRow &row) { take_map(key, row); });
+    each(tables_.blobs, [&](uint64_t key, const BlobRow &) { take_blob(key); });
+    each(tables_.orphans, [&](uint64_t key, const OrphanRow &) { take_orphan(key); });
+    each(tables_.slabs, [&](uint64_t key, const SlabRow &row) { take_slab(key, row); });
+    for (uint32_t shard = 0; shard < open_.volume.shards; shard++)
+        for (size_t block = 0; block < pointed_[shard].size(); block++)
+            if (pointed_[shard][block] != 0)
+                found_.add("blocks", "block " + std::to_string(block) + " of shard " +
+                                         std::to_string(shard) + " is of a file, and in no slab");
+    check_names();
+    reach();
+    for (const auto &[ino, file] : files_)
+        check_file(ino, file);
+    return found_;
+}
+
+} // namespace
+
+dtx::Findings check_tables(const OpenVolume &open, uint32_t copy)
+{
+    return Checker(open, copy).run();
+}
+
+} // namespace rfs

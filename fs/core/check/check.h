@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check.h: is a volume whole? For a volume that no client writes.
+ *
+ * Rules
+ *   volume      the volume has its own row and a root directory
+ *   inodes      an inode has a type, and what belongs to that type alone
+ *   names       a name leads to an inode of its type, is in a directory, and has its hash's key
+ *   long names  the second row of a name exists exactly if the name is that long
+ *   links       a file has as many names as it counts; one without names is an orphan
+ *   directories a directory counts its names and its directories, and has one name, in its parent
+ *   reachable   the root directory leads to each directory
+ *   maps        a row of a map belongs to a regular file, and a file counts its blocks
+ *   pointers    a pointer leads to a block of the volume, and lies before the file's end
+ *   blocks      each block in use has one pointer, and each pointer a block in use
+ *   blobs       a symbolic link has all of its target, and no other file has a part of one
+ *   data        each block has its checksum on each copy
+ *
+ * Tests: tests/unit/fs/check/check_test.cpp
+ */
+#ifndef FS_CORE_CHECK_CHECK_H
+#define FS_CORE_CHECK_CHECK_H
+
+#include "core/client/volume.h"
+#include <dtx/findings.h>
+
+namespace rfs
+{
+
+/* Reads all tables of the volume, as copy @copy of each shard has them (0: the primary), and keeps
+ * about 150 bytes in memory for each file and a byte for each block. Throws dtx::Error: a server
+ * does not answer. */
+dtx::Findings check_tables(const OpenVolume &open, uint32_t copy = 0);
+
+/* Reads all blocks of all files, on each copy: rule "data". Joins the database as a session. Throws
+ * dtx::Error. */
+dtx::Findings check_data(const OpenVolume &open);
+
+} // namespace rfs
+#endif
