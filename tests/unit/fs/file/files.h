@@ -9,30 +9,11 @@
 #include "core/file/resize.h"
 #include "core/file/slabs.h"
 #include "core/tree/remove.h"
+#include "support/finish.h"
 #include "unit/fs/volume.h"
 
 #include <cstring>
 #include <string>
-
-// Runs a coroutine of a client to its end. Returns its result.
-template <class Result> Result finish(rfs::Client &client, dtx::Task<Result> task)
-{
-    std::optional<Result> result;
-    std::vector<dtx::Task<>> tasks;
-    auto keep = [&]() -> dtx::Task<> { result.emplace(co_await std::move(task)); };
-
-    tasks.push_back(keep());
-    client.session().run(std::move(tasks));
-    return std::move(*result);
-}
-
-inline void finish(rfs::Client &client, dtx::Task<> task)
-{
-    std::vector<dtx::Task<>> tasks;
-
-    tasks.push_back(std::move(task));
-    client.session().run(std::move(tasks));
-}
 
 inline rfs::Node write_at(TestVolume &volume, uint32_t ino, uint64_t offset,
                           const std::string &bytes, bool append = false)
