@@ -319,7 +319,7 @@ TEST_CASE("dtx: a session does not wait for an attempt whose listener threw", "[
     dtx::Options options = without_lease(durable);
     int unknown = 0;
 
-    options.retry_us = 20000;
+    options.retry_us = 500000;
 
     Database db(2, options, Tables(), ",mode=ring");
     Session second(*db.cluster, 1);
