@@ -9,7 +9,7 @@
 // no tmpfs.
 #include "core/check/check.h"
 #include "fs/oracle.h"
-#include "support/server.h"
+#include "support/servers.h"
 #include <dtx/scheduler.h>
 
 #include <cerrno>
@@ -21,7 +21,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <string>
 #include <sys/stat.h>
 #include <vector>
@@ -179,19 +178,10 @@ class Volume
   public:
     Volume()
     {
-        support::ServerOpts opts;
         rfs_opts of = rfs_opts_init();
         rfs_make_opts make = rfs_make_opts_init();
 
-        opts.anonymous = true;
-        opts.bytes = 192 << 20;
-        opts.clients_max = 64;
-        opts.flags = RPM_SERVER_NO_SPIN;
-        for (int i = 0; i < 2; i++) {
-            servers_.push_back(std::make_unique<support::Server>(opts));
-            texts_.push_back(servers_.back()->url());
-        }
-        for (const std::string &url : texts_)
+        for (const std::string &url : servers_.urls)
             urls_.push_back(url.c_str());
         of.name = "model";
         of.urls = urls_.data();
@@ -216,7 +206,7 @@ class Volume
         uint64_t wrong = 0;
 
         rfs_unmount(&client);
-        options.urls = texts_;
+        options.urls = servers_.urls;
 
         rfs::OpenVolume open = rfs::open_volume("model", options);
 
@@ -233,8 +223,7 @@ class Volume
     rfs_client *client = nullptr;
 
   private:
-    std::vector<std::unique_ptr<support::Server>> servers_;
-    std::vector<std::string> texts_;
+    support::Servers servers_{ 2, 192 << 20 };
     std::vector<const char *> urls_;
 };
 

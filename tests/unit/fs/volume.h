@@ -8,7 +8,7 @@
 #include "core/tree/names.h"
 #include "core/tree/path.h"
 #include "support/catch.h"
-#include "support/server.h"
+#include "support/servers.h"
 #include <dtx/checks.h>
 
 #include <functional>
@@ -26,19 +26,10 @@ class TestVolume
     explicit TestVolume(uint32_t servers = 1, uint32_t replicas = 1, const std::string &mode = "",
                         rfs::Sizes sizes = { 400, 2 })
     {
-        support::ServerOpts opts;
         rfs::NewVolume wanted{ "home", sizes };
 
-        opts.anonymous = true;
-        opts.bytes = 48 << 20;
-        opts.clients_max = 64;
-        opts.flags = RPM_SERVER_NO_SPIN;
-        opts.listen = mode == "tcp" ? "tcp://127.0.0.1:0/pool" : "";
-        for (uint32_t i = 0; i < servers; i++) {
-            servers_.push_back(std::make_unique<support::Server>(opts));
-            options.urls.push_back(mode == "tcp" ? servers_.back()->listener_url()
-                                                 : servers_.back()->url() + mode);
-        }
+        servers_ = support::Servers(servers, 48 << 20, mode);
+        options.urls = servers_.urls;
         options.replicas = replicas;
         options.log_bytes = 256 << 10;
         options.guesses = 4000;
@@ -60,7 +51,7 @@ class TestVolume
     rfs::Credentials root;
 
   private:
-    std::vector<std::unique_ptr<support::Server>> servers_;
+    support::Servers servers_;
 
   public:
     std::optional<rfs::Client> client;

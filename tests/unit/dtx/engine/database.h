@@ -4,7 +4,7 @@
 #define TESTS_UNIT_DTX_ENGINE_DATABASE_H
 
 #include "support/catch.h"
-#include "support/server.h"
+#include "support/servers.h"
 #include <dtx/cluster.h>
 #include <dtx/error.h>
 #include <dtx/session.h>
@@ -100,7 +100,7 @@ class Database
     // All servers are lost for good.
     void stop()
     {
-        servers_.clear();
+        servers_.stop();
     }
 
     Tables tables;
@@ -109,18 +109,8 @@ class Database
   private:
     void open_servers(uint32_t servers, dtx::Options &options, const std::string &mode)
     {
-        support::ServerOpts opts;
-
-        opts.anonymous = true;
-        opts.bytes = 16 << 20;
-        opts.clients_max = 64;
-        opts.flags = RPM_SERVER_NO_SPIN;
-        opts.listen = mode == "tcp" ? "tcp://127.0.0.1:0/pool" : "";
-        for (uint32_t i = 0; i < servers; i++) {
-            servers_.push_back(std::make_unique<support::Server>(opts));
-            options.urls.push_back(mode == "tcp" ? servers_.back()->listener_url()
-                                                 : servers_.back()->url() + mode);
-        }
+        servers_ = support::Servers(servers, 16 << 20, mode);
+        options.urls = servers_.urls;
     }
     void open_world(uint32_t servers, dtx::Options &options)
     {
@@ -136,7 +126,7 @@ class Database
         };
     }
 
-    std::vector<std::unique_ptr<support::Server>> servers_;
+    support::Servers servers_;
     rpm_sim *sim_ = nullptr;
 };
 

@@ -3,12 +3,11 @@
 #include <librpmfs.h>
 
 #include "support/catch.h"
-#include "support/server.h"
+#include "support/servers.h"
 #include <librpm.h>
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <set>
 #include <string>
 #include <sys/sysmacros.h>
@@ -23,20 +22,10 @@ const rfs_cred kRoot{ 0, 0, nullptr, 0 };
 class Mounted
 {
   public:
-    explicit Mounted(uint32_t servers = 2, uint64_t bytes = 8 << 20)
+    explicit Mounted(uint32_t servers = 2, uint64_t bytes = 8 << 20) : servers_(servers, 192 << 20)
     {
-        support::ServerOpts of;
-
-        of.anonymous = true;
-        of.bytes = 192 << 20;
-        of.clients_max = 64;
-        of.flags = RPM_SERVER_NO_SPIN;
-        for (uint32_t i = 0; i < servers; i++) {
-            servers_.push_back(std::make_unique<support::Server>(of));
-            texts_.push_back(servers_.back()->url());
-        }
-        for (const std::string &text : texts_)
-            urls_.push_back(text.c_str());
+        for (const std::string &url : servers_.urls)
+            urls_.push_back(url.c_str());
         opts.name = "library";
         opts.urls = urls_.data();
         opts.url_count = servers;
@@ -59,8 +48,7 @@ class Mounted
     rfs_client *client = nullptr;
 
   private:
-    std::vector<std::unique_ptr<support::Server>> servers_;
-    std::vector<std::string> texts_;
+    support::Servers servers_;
     std::vector<const char *> urls_;
 };
 

@@ -218,6 +218,17 @@ dtx::Options without_lease(bool durable)
     return options;
 }
 
+// False: the fault occurred while the session joined.
+bool join_over(const FaultyLink &link, const dtx::Cluster &cluster, std::optional<Session> &session)
+{
+    try {
+        session.emplace(cluster, 0);
+    } catch (const dtx::Error &) {
+        return false;
+    }
+    return !link.is_over();
+}
+
 // What the program learnt about one transaction over a link whose operation @nth fails. untouched:
 // the fault did not occur within the transaction.
 enum class Reported { no_session, thrown, aborted, unknown, committed, untouched };
@@ -231,12 +242,7 @@ Reported one_fault(Database &db, const std::string &kind, uint32_t server, int n
     Reported reported = Reported::thrown;
 
     CAPTURE(kind, server, nth);
-    try {
-        session.emplace(cluster, 0);
-    } catch (const dtx::Error &) {
-        return Reported::no_session;
-    }
-    if (link.is_over())
+    if (!join_over(link, cluster, session))
         return Reported::no_session;
     try {
         Status status = now(*session, adder(db.tables, 1, 1));
@@ -370,12 +376,7 @@ TEST_CASE("dtx: an outcome is returned even if the session cannot join again", "
 
         CAPTURE(mode, kind, nth);
         REQUIRE(nth < 500);
-        try {
-            session.emplace(cluster, 0);
-        } catch (const dtx::Error &) {
-            continue;
-        }
-        if (link.is_over())
+        if (!join_over(link, cluster, session))
             continue;
         link.away = true;
         try {
@@ -430,12 +431,7 @@ TEST_CASE("dtx: one row that no other transaction has written tells the outcome 
         CAPTURE(nth);
         (void)db.cluster->recover(0); // joining takes the same operations each time
         REQUIRE(nth < 500);
-        try {
-            session.emplace(cluster, 0);
-        } catch (const dtx::Error &) {
-            continue;
-        }
-        if (link.is_over())
+        if (!join_over(link, cluster, session))
             continue;
 
         auto before = pair_of(db, second);
