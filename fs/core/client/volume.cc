@@ -73,8 +73,9 @@ static VolumeRow volume_row(const dtx::Cluster &cluster, const Tables &tables)
     });
     if (!row)
         throw dtx::Error(RPM_E_CORRUPT, "the volume '" + tables.schema.name() +
-                                            "' has no root directory: the mkfs that made it was "
-                                            "interrupted; make it again with mkfs --force");
+                                            "' has no root directory: rfs_make() was interrupted; "
+                                            "make a volume of another name, or start the servers "
+                                            "with empty pools");
     if (row->block_bytes != kBlockBytes)
         throw dtx::Error(RPM_E_VERSION, "the volume '" + tables.schema.name() + "' has blocks of " +
                                             std::to_string(row->block_bytes) +
@@ -89,10 +90,10 @@ OpenVolume open_volume(const std::string &name, dtx::Options options)
     Sizes sizes = Sizes::of_text(name, stored.comment);
 
     if (stored.servers != options.urls.size())
-        throw dtx::Error(RPM_E_INVAL, "the volume '" + name + "' is on " +
-                                          std::to_string(stored.servers) + " servers, and " +
-                                          std::to_string(options.urls.size()) +
-                                          " were given; give all of them, in the order of mkfs");
+        throw dtx::Error(RPM_E_INVAL,
+                         "the volume '" + name + "' is on " + std::to_string(stored.servers) +
+                             " servers, and " + std::to_string(options.urls.size()) +
+                             " were given; give all of them, in the order in which it was made");
     options.replicas = stored.replicas;
     options.durable = stored.durable;
 

@@ -5,8 +5,8 @@
  * A slab has kSlabBlocks blocks of one shard. A client takes blocks only of slabs that it owns, and
  * it has become their owner by an earlier transaction. The owner is a coordinator of dtx: servers
  * accept writes of blocks only from the session that has the claim on its coordinator's logs. A
- * session that takes a slab from another coordinator fences that one first
- * (dtx::Cluster::recover()), so no write of an earlier owner arrives any more.
+ * session that takes a slab of a dead client fences that client's coordinator first
+ * (dtx::Cluster::inherit()), so no write of an earlier owner arrives any more.
  *
  * Invariants
  *   a slab without a row has no owner, and none of its blocks is in use

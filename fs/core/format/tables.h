@@ -19,7 +19,7 @@ namespace rfs
 
 inline constexpr uint32_t kFormatVersion = 1;
 
-/* What mkfs chooses, for each shard. */
+/* What is chosen when a volume is made, for each shard. */
 struct Sizes {
     uint64_t inodes = 0;
     uint64_t slabs = 0; /* of kSlabBlocks blocks */

@@ -100,10 +100,11 @@ RFS_MUST_CHECK int rfs_make(const struct rfs_opts *opts, const struct rfs_make_o
  * Durable:  no change but that the client is noted, and files that an earlier client has left
  *           without names are freed.
  * Errors:   -EINVAL (an option, or another number of servers), -ENOENT (no such volume),
- *           RPM_E_FOREIGN (a database that is no volume), RPM_E_VERSION, RPM_E_OWNED (as many
- *           clients as the volume takes, 64, are mounted), those of client.h.
+ *           RPM_E_FOREIGN (a database that is no volume), RPM_E_VERSION, RPM_E_OWNED (64
+ *           clients have mounted it), RPM_E_REFUSED (also if a server takes no more clients), those
+ *           of client.h.
  * Threads:  setup only; the client then belongs to the calling thread.
- * Cost:     blocks; three connections to each server.
+ * Cost:     blocks; connects to each server.
  */
 RFS_MUST_CHECK int rfs_mount(const struct rfs_opts *opts, struct rfs_client **client);
 
@@ -129,7 +130,7 @@ void rfs_unmount(struct rfs_client **client);
  * Durable:  files without names that no client has open may be freed.
  * Errors:   those of client.h.
  * Threads:  one per client.
- * Cost:     one read of each server, if no file is to be freed.
+ * Cost:     blocks; a transaction for each server, if no file is to be freed.
  */
 RFS_MUST_CHECK int rfs_turn(struct rfs_client *client);
 

@@ -49,7 +49,7 @@ RFS_MUST_CHECK int rfs_open(struct rfs_client *client, const struct rfs_cred *wh
  * @file  Taken and set to NULL. NULL, or a pointer to NULL: nothing happens.
  *
  * Threads:  one per client.
- * Cost:     one read; if the file has no name any more, transactions that free it.
+ * Cost:     blocks; a transaction, and more if the file has no name any more and is freed.
  */
 void rfs_close(struct rfs_file **file);
 
@@ -66,8 +66,7 @@ void rfs_close(struct rfs_file **file);
  * Errors:   -EBADF (not open for reading), -EISDIR, -ESTALE (the file was freed, because this
  *           client did not answer for long), those of client.h.
  * Threads:  one per client.
- * Cost:     one round trip for the rows, if the client does not remember where they are, and one
- *           for the contents; and one that validates.
+ * Cost:     blocks; for each MiB a transaction that reads the file's rows, then its blocks.
  */
 RFS_MUST_CHECK ssize_t rfs_pread(struct rfs_file *file, void *into, size_t size, uint64_t offset);
 
@@ -85,7 +84,8 @@ RFS_MUST_CHECK ssize_t rfs_pread(struct rfs_file *file, void *into, size_t size,
  * Errors:   -EBADF (not open for writing), -ENOSPC, -EFBIG (over 16 TiB), -ESTALE, those of
  *           client.h.
  * Threads:  one per client.
- * Cost:     one round trip for the contents and those of a commit, for each MiB.
+ * Cost:     blocks; for each MiB a transaction, which writes the blocks to all copies in one round
+ *           trip before it commits.
  */
 RFS_MUST_CHECK ssize_t rfs_pwrite(struct rfs_file *file, const void *bytes, size_t size,
                                   uint64_t offset);
