@@ -29,7 +29,7 @@ static timespec timespec_of(int64_t ns)
     return { static_cast<time_t>(seconds), static_cast<long>(ns - seconds * kSecond) };
 }
 
-struct stat stat_of(const Volume &, const Node &node)
+struct stat stat_of(const Node &node)
 {
     struct stat stat {
     };
@@ -49,14 +49,12 @@ struct stat stat_of(const Volume &, const Node &node)
     return stat;
 }
 
-/* The file that a path leads to, after @act(call, node), if given. */
-static Node node_at(rfs_client *client, const rfs_cred *who, const char *path, bool follows)
+/* The file that a path leads to. */
+static Node node_at(rfs_client *client, const Credentials &who, const char *path, bool follows)
 {
-    Credentials self = credentials_of(who);
-
     expect(path != nullptr, EINVAL);
     return client->client.call_now(
-        self, [&](Call &call) { return resolve(call, kRootIno, path, follows); });
+        who, [&](Call &call) { return resolve(call, kRootIno, path, follows); });
 }
 
 static int get_stat(rfs_client *client, const rfs_cred *who, const char *path, bool follows,
@@ -64,7 +62,7 @@ static int get_stat(rfs_client *client, const rfs_cred *who, const char *path, b
 {
     return guarded(client, [=] {
         expect(into != nullptr, EINVAL);
-        *into = stat_of(client->open.volume, node_at(client, who, path, follows));
+        *into = stat_of(node_at(client, credentials_of(who), path, follows));
         return 0;
     });
 }
@@ -126,7 +124,7 @@ int rfs_access(rfs_client *client, const rfs_cred *who, const char *path, int wa
 {
     return rfs::guarded(client, [=] {
         rfs::Credentials self = rfs::credentials_of(who);
-        rfs::Node node = rfs::node_at(client, who, path, true);
+        rfs::Node node = rfs::node_at(client, self, path, true);
 
         rfs::expect((wanted & ~7) == 0, EINVAL);
         rfs::expect(may(self, node.row, static_cast<uint32_t>(wanted)), EACCES);
@@ -170,12 +168,11 @@ int rfs_truncate(rfs_client *client, const rfs_cred *who, const char *path, uint
 {
     return rfs::guarded(client, [=] {
         rfs::Credentials self = rfs::credentials_of(who);
-        rfs::Node node = rfs::node_at(client, who, path, true);
+        rfs::Node node = rfs::node_at(client, self, path, true);
 
-        rfs::expect(!S_ISDIR(node.row.mode), EISDIR);
-        rfs::expect(S_ISREG(node.row.mode), EINVAL);
+        rfs::expect_contents(node);
         rfs::expect(may(self, node.row, rfs::kMayWrite), EACCES);
-        (void)rfs::run(client->client, rfs::resize_file(client->client, self, node.ino, size));
+        (void)client->client.finish(rfs::resize_file(client->client, self, node.ino, size));
         return 0;
     });
 }

@@ -51,14 +51,6 @@ int error_of_exception()
     }
 }
 
-void run(Client &client, dtx::Task<> task)
-{
-    std::vector<dtx::Task<>> tasks;
-
-    tasks.push_back(std::move(task));
-    client.session().run(std::move(tasks));
-}
-
 void take_turn(rfs_client *client)
 {
     uint64_t now = dtx::now_ns();
@@ -67,11 +59,20 @@ void take_turn(rfs_client *client)
         return;
     client->next_turn_ns = now + kTurnNs;
     try {
-        run(client->client,
+        client->client.finish(
             look_at_orphans(client->client, client->turns++ % kDeadTurns == kDeadTurns - 1));
     } catch (const Failure &) {    /* the next turn tries again, and so does the call that needs */
     } catch (const dtx::Error &) { /* the server that does not answer */
     }
+}
+
+void close_handle(rfs_client *client, uint32_t ino)
+{
+    if (client->client.open_files().remove(ino))
+        (void)guarded([=] {
+            client->client.finish(close_file(client->client, ino));
+            return 0;
+        });
 }
 
 Credentials credentials_of(const rfs_cred *who)
@@ -87,20 +88,20 @@ Credentials credentials_of(const rfs_cred *who)
 
 /* What a caller's struct has; of an older caller, zeros for what it lacks. Failure: EINVAL, a newer
  * caller has set what this version does not know. */
-template <class Opts> static Opts copy_opts(const Opts *theirs)
+template <class Opts> static Opts copy_opts(const Opts *given)
 {
-    Opts ours{};
+    Opts known{};
 
-    expect(theirs != nullptr && theirs->size >= sizeof(theirs->size), EINVAL);
-    if (theirs->size > sizeof(ours)) {
-        auto bytes = reinterpret_cast<const unsigned char *>(theirs);
+    expect(given != nullptr && given->size >= sizeof(given->size), EINVAL);
+    if (given->size > sizeof(known)) {
+        auto bytes = reinterpret_cast<const unsigned char *>(given);
 
-        expect(std::all_of(bytes + sizeof(ours), bytes + theirs->size,
+        expect(std::all_of(bytes + sizeof(known), bytes + given->size,
                            [](unsigned char byte) { return byte == 0; }),
                EINVAL);
     }
-    std::memcpy(&ours, theirs, std::min(theirs->size, sizeof(ours)));
-    return ours;
+    std::memcpy(&known, given, std::min(given->size, sizeof(known)));
+    return known;
 }
 
 static dtx::Options options_of(const rfs_opts &opts)
@@ -140,7 +141,7 @@ static rfs_client *mounted(const rfs_opts &opts)
 {
     auto client = std::make_unique<rfs_client>(open_volume(opts.name, options_of(opts)));
 
-    run(client->client, mount(client->client));
+    client->client.finish(mount(client->client));
     return client.release();
 }
 
@@ -157,10 +158,10 @@ int rfs_make(const rfs_opts *opts, const rfs_make_opts *make)
 int rfs_mount(const rfs_opts *opts, rfs_client **client)
 {
     return rfs::guarded([=] {
-        rfs_opts ours = rfs::copy_opts(opts);
+        rfs_opts known = rfs::copy_opts(opts);
 
-        rfs::expect(client != nullptr && ours.name != nullptr, EINVAL);
-        *client = rfs::mounted(ours);
+        rfs::expect(client != nullptr && known.name != nullptr, EINVAL);
+        *client = rfs::mounted(known);
         return 0;
     });
 }
@@ -173,7 +174,7 @@ void rfs_unmount(rfs_client **client)
     rfs_client *taken = std::exchange(*client, nullptr);
 
     (void)rfs::guarded([taken] {
-        rfs::run(taken->client, rfs::unmount(taken->client));
+        taken->client.finish(rfs::unmount(taken->client));
         return 0;
     });
     delete taken;
@@ -182,7 +183,7 @@ void rfs_unmount(rfs_client **client)
 int rfs_turn(rfs_client *client)
 {
     return rfs::guarded([client] {
-        rfs::run(client->client, rfs::look_at_orphans(client->client, true));
+        client->client.finish(rfs::look_at_orphans(client->client, true));
         return 0;
     });
 }

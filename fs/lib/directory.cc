@@ -99,12 +99,7 @@ void rfs_closedir(rfs_dir **dir)
         return;
 
     rfs_dir *taken = std::exchange(*dir, nullptr);
-    rfs::Client &client = taken->client->client;
 
-    if (client.open_files().remove(taken->ino))
-        (void)rfs::guarded([&] {
-            rfs::run(client, rfs::close_file(client, taken->ino));
-            return 0;
-        });
+    rfs::close_handle(taken->client, taken->ino);
     delete taken;
 }

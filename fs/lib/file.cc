@@ -102,11 +102,11 @@ static Node open_now(rfs_client *client, const Credentials &who, const char *pat
         } catch (const Unfinished &) { /* only an existing file is cut */
             node = client->client.call_now(
                 who, [&](Call &call) { return resolve(call, kRootIno, path, true); });
-            run(client->client, finish_cut(client->client, node.ino));
+            client->client.finish(finish_cut(client->client, node.ino));
             continue;
         }
         if (node.row.cut != kNoCut)
-            run(client->client, finish_cut(client->client, node.ino));
+            client->client.finish(finish_cut(client->client, node.ino));
         return node;
     }
 }
@@ -143,13 +143,8 @@ void rfs_close(rfs_file **file)
         return;
 
     rfs_file *taken = std::exchange(*file, nullptr);
-    rfs::Client &client = taken->client->client;
 
-    if (client.open_files().remove(taken->ino))
-        (void)rfs::guarded([&] {
-            rfs::run(client, rfs::close_file(client, taken->ino));
-            return 0;
-        });
+    rfs::close_handle(taken->client, taken->ino);
     delete taken;
 }
 
@@ -185,8 +180,8 @@ ssize_t rfs_pwrite(rfs_file *file, const void *bytes, size_t size, uint64_t offs
             rfs::NewBytes piece{ offset + done, from + done, part, (file->flags & O_APPEND) != 0 };
 
             try {
-                (void)rfs::run(client->client,
-                               rfs::write_file(client->client, file->who, file->ino, piece));
+                (void)client->client.finish(
+                    rfs::write_file(client->client, file->who, file->ino, piece));
             } catch (...) {
                 if (done == 0)
                     throw;
@@ -204,8 +199,7 @@ int rfs_ftruncate(rfs_file *file, uint64_t size)
 
     return rfs::guarded(client, [=] {
         rfs::expect(rfs::writes(file->flags), EBADF);
-        (void)rfs::run(client->client,
-                       rfs::resize_file(client->client, file->who, file->ino, size));
+        (void)client->client.finish(rfs::resize_file(client->client, file->who, file->ino, size));
         return 0;
     });
 }
@@ -214,10 +208,8 @@ int rfs_fstat(rfs_file *file, struct stat *stat)
 {
     return rfs::guarded(file->client, [=] {
         rfs::expect(stat != nullptr, EINVAL);
-        *stat = rfs::stat_of(file->client->open.volume,
-                             file->client->client.call_now(file->who, [&](rfs::Call &call) {
-                                 return rfs::held_inode(call, file->ino);
-                             }));
+        *stat = rfs::stat_of(file->client->client.call_now(
+            file->who, [&](rfs::Call &call) { return rfs::held_inode(call, file->ino); }));
         return 0;
     });
 }

@@ -18,10 +18,8 @@
 #include <cstdint>
 #include <exception>
 #include <new>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 struct rfs_client {
     explicit rfs_client(rfs::OpenVolume volume) : open(std::move(volume)), client(open) {}
@@ -63,22 +61,15 @@ template <class Act> auto guarded(rfs_client *client, Act act) -> decltype(act()
     return result;
 }
 
-/* Runs coroutines of a client to their end. */
-void run(Client &client, dtx::Task<> task);
-template <class Result> Result run(Client &client, dtx::Task<Result> task)
-{
-    std::optional<Result> result;
-    auto keep = [&]() -> dtx::Task<> { result.emplace(co_await std::move(task)); };
-
-    run(client, keep());
-    return std::move(*result);
-}
+/* A handle to a file or directory is closed: the file is freed if that was the last one, and the
+ * file has no name any more. */
+void close_handle(rfs_client *client, uint32_t ino);
 
 /* Throws Failure, EINVAL, for NULL. */
 Credentials credentials_of(const rfs_cred *who);
 
 /* What stat() returns. */
-struct stat stat_of(const Volume &volume, const Node &node);
+struct stat stat_of(const Node &node);
 
 } // namespace rfs
 #endif

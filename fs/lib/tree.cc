@@ -75,7 +75,7 @@ static int remove_at(rfs_client *client, const rfs_cred *who, const char *path, 
         });
 
         if (node.row.links == 0)
-            run(client->client, free_file(client->client, node.ino));
+            client->client.finish(free_file(client->client, node.ino));
         return 0;
     });
 }
@@ -174,7 +174,7 @@ int rfs_rename(rfs_client *client, const rfs_cred *who, const char *from, const 
             self, [&](rfs::Call &call) { return rfs::rename_paths(call, from, to, flags); });
 
         if (replaced && replaced->row.links == 0)
-            rfs::run(client->client, rfs::free_file(client->client, replaced->ino));
+            client->client.finish(rfs::free_file(client->client, replaced->ino));
         return 0;
     });
 }

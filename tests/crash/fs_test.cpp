@@ -12,7 +12,6 @@
 #include "core/tree/remove.h"
 #include "core/tree/rename.h"
 #include "crash/dtx_world.h"
-#include "support/finish.h"
 #include <dtx/checks.h>
 #include <dtx/error.h>
 
@@ -58,13 +57,13 @@ void write_to(Client &client, const std::string &path, uint64_t offset, size_t s
 
     while (text.size() < size)
         text += path + std::to_string(text.size()) + std::to_string(offset);
-    (void)finish(client, rfs::write_file(client, kRoot, at(client, path),
-                                         { append ? 0 : offset, text.data(), size, append }));
+    (void)client.finish(rfs::write_file(client, kRoot, at(client, path),
+                                        { append ? 0 : offset, text.data(), size, append }));
 }
 
 void cut_to(Client &client, const std::string &path, uint64_t size)
 {
-    (void)finish(client, rfs::resize_file(client, kRoot, at(client, path), size));
+    (void)client.finish(rfs::resize_file(client, kRoot, at(client, path), size));
 }
 
 void move(Client &client, const std::string &from_in, const std::string &from,
@@ -76,7 +75,7 @@ void move(Client &client, const std::string &from_in, const std::string &from,
         kRoot, [&](Call &call) { return rfs::rename(call, source, target, flags); });
 
     if (replaced && replaced->row.links == 0)
-        finish(client, rfs::free_file(client, replaced->ino));
+        client.finish(rfs::free_file(client, replaced->ino));
 }
 
 void remove(Client &client, const std::string &in, const std::string &name, bool directory = false)
@@ -88,7 +87,7 @@ void remove(Client &client, const std::string &in, const std::string &name, bool
     });
 
     if (node.row.links == 0)
-        finish(client, rfs::free_file(client, node.ino));
+        client.finish(rfs::free_file(client, node.ino));
 }
 
 void add_name(Client &client, const std::string &path, const std::string &in,
@@ -206,7 +205,7 @@ Result live_through(uint64_t event, uint32_t server, rpm_cut cut, uint32_t canar
     {
         Client client(open);
 
-        finish(client, rfs::mount(client));
+        client.finish(rfs::mount(client));
         uint64_t begin = rpm_sim_events(world.sim);
 
         rpm_sim_cut_at(world.sim, server, event, cut);

@@ -235,12 +235,12 @@ static Task<std::optional<bool>> has_written(Store &store, ReadWriteSet &set)
     }
     co_await batch.run();
     for (size_t i = 0; i < writes.size(); i++) {
-        const ObjectHeader &now = header_of(found[i].data());
+        const ObjectHeader &header = header_of(found[i].data());
         uint64_t version = writes[i]->header().version;
 
-        if (!is_whole(found[i].data(), writes[i]->bytes) || now.version > version)
+        if (!is_whole(found[i].data(), writes[i]->bytes) || header.version > version)
             continue; /* torn: another session is writing it */
-        co_return now.version == version &&now.writer == set.txn;
+        co_return header.version == version &&header.writer == set.txn;
     }
     co_return std::nullopt;
 }

@@ -27,14 +27,19 @@ Client::Client(const OpenVolume &open)
 
 Client::~Client()
 {
-    std::vector<dtx::Task<>> tasks;
-
-    tasks.push_back(space_.give_back());
     try {
-        session_.run(std::move(tasks));
+        finish(space_.give_back());
     } catch (const dtx::Error &) { /* a server does not answer */
     } catch (const Failure &) {    /* the outcome is unknown */
     }
+}
+
+void Client::finish(dtx::Task<> task)
+{
+    std::vector<dtx::Task<>> tasks;
+
+    tasks.push_back(std::move(task));
+    session_.run(std::move(tasks));
 }
 
 Call Client::begin(dtx::Txn &txn, const Credentials &who)

@@ -47,17 +47,22 @@ class Client
         return run<Result>(who, std::move(body));
     }
 
-    /* The same for a caller without coroutines. */
+    /* The same for a caller that is not a coroutine. */
     template <class Body> auto call_now(const Credentials &who, Body body)
     {
-        using Result = decltype(body(std::declval<Call &>()).await_resume());
-        std::optional<Kept<Result>> result;
-        std::vector<dtx::Task<>> tasks;
+        return finish(call(who, std::move(body)));
+    }
 
-        tasks.push_back(keep<Result>(who, body, result));
-        session_.run(std::move(tasks));
-        if constexpr (!std::is_void_v<Result>)
-            return std::move(*result);
+    /* For such a caller: run a coroutine of this client to its end. Returns its result, or throws
+     * what it throws. */
+    void finish(dtx::Task<> task);
+    template <class Result> Result finish(dtx::Task<Result> task)
+    {
+        std::optional<Result> result;
+        auto keep = [&]() -> dtx::Task<> { result.emplace(co_await std::move(task)); };
+
+        finish(keep());
+        return std::move(*result);
     }
 
     const Volume &volume() const
@@ -89,15 +94,6 @@ class Client
     template <class Result, class Body> dtx::Task<Result> run(const Credentials &who, Body body)
     {
         std::optional<Kept<Result>> result;
-
-        co_await keep<Result>(who, body, result);
-        if constexpr (!std::is_void_v<Result>)
-            co_return std::move(*result);
-    }
-
-    template <class Result, class Body>
-    dtx::Task<> keep(const Credentials &who, Body &body, std::optional<Kept<Result>> &result)
-    {
         dtx::Outcome outcome = co_await session_.transact([&](dtx::Txn &txn) -> dtx::Task<bool> {
             Call call = begin(txn, who);
 
@@ -112,6 +108,8 @@ class Client
 
         if (outcome.status == dtx::Status::unknown)
             throw Failure{ EIO };
+        if constexpr (!std::is_void_v<Result>)
+            co_return std::move(*result);
     }
 
     Call begin(dtx::Txn &txn, const Credentials &who);

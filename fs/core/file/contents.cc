@@ -22,7 +22,7 @@ namespace rfs
 
 static const char *const kDamaged = "a block of a file differs from its checksum on all copies";
 
-static void expect_contents(const Node &node)
+void expect_contents(const Node &node)
 {
     expect(!S_ISDIR(node.row.mode), EISDIR);
     expect(S_ISREG(node.row.mode), EINVAL);

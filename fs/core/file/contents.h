@@ -5,7 +5,7 @@
  * A block to which a committed pointer leads is never overwritten: a write puts the new bytes into
  * free blocks, on all copies and durable, and then commits pointers to them. So other clients see a
  * write as a whole or not at all. A read gets the blocks and then validates the pointers, in the
- * commit: if they have not changed, the blocks were theirs all along.
+ * commit: while a pointer stays as it is, no client writes its block.
  *
  * Bytes of a file's last block behind its end are zeros.
  *
@@ -25,6 +25,9 @@ namespace rfs
 
 inline constexpr size_t kCallBytesMax = 1 << 20; /* read or written by one call */
 
+/* Throws Failure unless a file has contents: EISDIR; EINVAL, it is no regular file. */
+void expect_contents(const Node &node);
+
 /* Ends an attempt: the file was cut, and not all its blocks behind the cut are free yet. The caller
  * finishes that first (resize.h). */
 struct Unfinished {
@@ -39,16 +42,10 @@ struct NewBytes {
 };
 
 /* Awaited: write. Returns the file as it is then. A write by a caller other than user 0 takes the
- * set-ID bits away. @room: at least blocks_of() its bytes. Failure: EISDIR, EINVAL, the file has no
- * contents; EFBIG, it would be larger than kFileMax; ENOSPC; EIO, a block that is written in part
- * is damaged. Throws Shortage, Unfinished. */
+ * set-ID bits away. @room: a free block for each block that the bytes touch. Failure: that of
+ * expect_contents(); EFBIG, the file would be larger than kFileMax; ENOSPC. Throws Shortage,
+ * Unfinished; dtx::Error, RPM_E_CORRUPT: a block that is written in part is damaged. */
 dtx::Task<Node> write(Call &call, uint32_t ino, NewBytes bytes, const Room &room);
-
-/* Blocks that a write may need. */
-constexpr size_t blocks_of(size_t bytes)
-{
-    return bytes / kBlockBytes + 2;
-}
 
 /* Awaited: read up to @size bytes, kCallBytesMax at most. Returns how many: fewer than @size only
  * at the end of the file. @into: borrowed; its contents are undefined until the call has ended. A

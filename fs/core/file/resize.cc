@@ -68,8 +68,7 @@ dtx::Task<Node> resize(Call &call, uint32_t ino, uint64_t size, const Room &room
 {
     Node node = co_await held_inode(call, ino);
 
-    expect(!S_ISDIR(node.row.mode), EISDIR);
-    expect(S_ISREG(node.row.mode), EINVAL);
+    expect_contents(node);
     expect(size <= kFileMax, EFBIG);
     if (node.row.cut != kNoCut)
         throw Unfinished{};
@@ -118,7 +117,6 @@ dtx::Task<bool> free_orphan(Call &call, uint32_t ino)
 {
     auto row = co_await call.txn.read(call.tables().inodes, ino);
     Node node{ ino, {} };
-
     bool held = false;
 
     if (!row || row->links != 0)

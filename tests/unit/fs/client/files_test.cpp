@@ -58,8 +58,8 @@ TEST_CASE("fs: appends of several clients are all in the file", "[unit]")
             std::string line = std::string(99, static_cast<char>('a' + c)) + "\n";
 
             for (uint32_t i = 0; i < kAppends; i++)
-                (void)finish(client, rfs::write_file(client, volume.root, ino,
-                                                     { 0, line.data(), line.size(), true }));
+                (void)client.finish(rfs::write_file(client, volume.root, ino,
+                                                    { 0, line.data(), line.size(), true }));
         });
     for (std::thread &thread : threads)
         thread.join();
@@ -87,9 +87,9 @@ TEST_CASE("fs: blocks that one client frees are written by another at once", "[u
         std::string text = text_of(30 * kBlockBytes, 7);
 
         while (!over) {
-            (void)finish(
-                client, rfs::write_file(client, volume.root, two, { 0, text.data(), text.size() }));
-            (void)finish(client, rfs::resize_file(client, volume.root, two, 0));
+            (void)client.finish(
+                rfs::write_file(client, volume.root, two, { 0, text.data(), text.size() }));
+            (void)client.finish(rfs::resize_file(client, volume.root, two, 0));
         }
     });
 

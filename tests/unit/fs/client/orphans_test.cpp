@@ -21,7 +21,7 @@ void unlink_by(Client &client, const std::string &name)
     rfs::Node node =
         client.call_now(root, [&](Call &call) { return rfs::remove_file(call, kRootIno, name); });
 
-    finish(client, rfs::free_file(client, node.ino));
+    client.finish(rfs::free_file(client, node.ino));
 }
 
 bool exists(Client &client, uint32_t ino)
@@ -40,7 +40,7 @@ TEST_CASE("fs: a file that no client has open is freed when it loses its last na
     TestVolume volume;
     Client &client = *volume.client;
 
-    finish(client, rfs::mount(client));
+    client.finish(rfs::mount(client));
 
     uint32_t ino = make_file(volume, kRootIno, "f");
 
@@ -54,7 +54,7 @@ TEST_CASE("fs: a file that is open when it loses its last name is freed when it 
     TestVolume volume;
     Client &client = *volume.client;
 
-    finish(client, rfs::mount(client));
+    client.finish(rfs::mount(client));
 
     uint32_t ino = make_file(volume, kRootIno, "f");
 
@@ -62,13 +62,13 @@ TEST_CASE("fs: a file that is open when it loses its last name is freed when it 
     client.open_files().add(ino);
     client.open_files().add(ino);
     unlink_by(client, "f");
-    finish(client, rfs::look_at_orphans(client, true));
+    client.finish(rfs::look_at_orphans(client, true));
     CHECK(read_at(volume, ino, 0, 10) == "text");
     CHECK_FALSE(client.open_files().remove(ino));
-    finish(client, rfs::close_file(client, ino));
+    client.finish(rfs::close_file(client, ino));
     CHECK(read_at(volume, ino, 0, 10) == "text");
     CHECK(client.open_files().remove(ino));
-    finish(client, rfs::close_file(client, ino));
+    client.finish(rfs::close_file(client, ino));
     CHECK_FALSE(exists(client, ino));
     CHECK(used_blocks(*volume.open) == 0);
 }
@@ -79,8 +79,8 @@ TEST_CASE("fs: a file that another client has open stays until that one closes i
     Client &client = *volume.client;
     Client other(*volume.open);
 
-    finish(client, rfs::mount(client));
-    finish(other, rfs::mount(other));
+    client.finish(rfs::mount(client));
+    other.finish(rfs::mount(other));
 
     uint32_t open = make_file(volume, kRootIno, "open");
     uint32_t closed = make_file(volume, kRootIno, "closed");
@@ -89,14 +89,14 @@ TEST_CASE("fs: a file that another client has open stays until that one closes i
     other.open_files().add(open);
     unlink_by(client, "open");
     unlink_by(client, "closed");
-    finish(client, rfs::look_at_orphans(client, true)); // the other one lives
+    client.finish(rfs::look_at_orphans(client, true)); // the other one lives
     CHECK(exists(client, open));
     CHECK(exists(client, closed)); // until the other client has said that it has it not open
-    finish(other, rfs::look_at_orphans(other, false));
+    other.finish(rfs::look_at_orphans(other, false));
     CHECK(exists(client, open));
     CHECK_FALSE(exists(client, closed));
     CHECK(other.open_files().remove(open));
-    finish(other, rfs::close_file(other, open));
+    other.finish(rfs::close_file(other, open));
     CHECK_FALSE(exists(client, open));
     CHECK(used_blocks(*volume.open) == 0);
 }
@@ -112,8 +112,8 @@ TEST_CASE("fs: what a client held when it died is freed, by others or by the nex
     uint32_t ino = make_file(volume, kRootIno, "f");
 
     CAPTURE(by_next);
-    finish(client, rfs::mount(client));
-    finish(*other, rfs::mount(*other));
+    client.finish(rfs::mount(client));
+    other->finish(rfs::mount(*other));
     unlink_by(client, "f");
     CHECK(exists(client, ino));
     other.reset(); // without unmount(), as if it had been killed
@@ -122,11 +122,11 @@ TEST_CASE("fs: what a client held when it died is freed, by others or by the nex
         for (int i = 0; i < 200 && (!other || other->session().coordinator() != number); i++)
             other.emplace(*volume.open);
         REQUIRE(other->session().coordinator() == number);
-        finish(*other, rfs::mount(*other));
+        other->finish(rfs::mount(*other));
     } else {
-        finish(client, rfs::look_at_orphans(client, false));
+        client.finish(rfs::look_at_orphans(client, false));
         CHECK(exists(client, ino));
-        finish(client, rfs::look_at_orphans(client, true));
+        client.finish(rfs::look_at_orphans(client, true));
     }
     CHECK_FALSE(exists(client, ino));
 }
@@ -139,11 +139,11 @@ TEST_CASE("fs: a client that unmounts holds nothing afterwards", "[unit]")
     uint32_t first = make_file(volume, kRootIno, "first");
     uint32_t second = make_file(volume, kRootIno, "second");
 
-    finish(client, rfs::mount(client));
-    finish(other, rfs::mount(other));
+    client.finish(rfs::mount(client));
+    other.finish(rfs::mount(other));
     unlink_by(client, "first");
     CHECK(exists(client, first));
-    finish(other, rfs::unmount(other));
+    other.finish(rfs::unmount(other));
     CHECK_FALSE(exists(client, first));
     unlink_by(client, "second");
     CHECK_FALSE(exists(client, second));

@@ -31,7 +31,7 @@ std::map<uint64_t, uint64_t> owners_of(const rfs::OpenVolume &open)
 
 Space::Lease lease_of(rfs::Client &client, uint32_t shard, size_t blocks)
 {
-    return finish(client, client.space().lease(shard, blocks));
+    return client.finish(client.space().lease(shard, blocks));
 }
 
 } // namespace

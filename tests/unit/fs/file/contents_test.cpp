@@ -126,8 +126,9 @@ TEST_CASE("fs: a write takes set-ID bits away, unless user 0 writes", "[unit]")
     uint32_t ino = make(volume, volume.root, kRootIno, "f", S_IFREG | 06775);
 
     CHECK(write_at(volume, ino, 0, "x").row.mode == (S_IFREG | 06775));
-    CHECK(finish(*volume.client, rfs::write_file(*volume.client, user, ino, { 0, "y", 1 }))
-              .row.mode == (S_IFREG | 0775));
+    CHECK(
+        volume.client->finish(rfs::write_file(*volume.client, user, ino, { 0, "y", 1 })).row.mode ==
+        (S_IFREG | 0775));
 }
 
 TEST_CASE("fs: a block that is damaged on one copy is read from the other", "[unit]")
@@ -190,8 +191,8 @@ TEST_CASE("fs: a reader sees each write as a whole or not at all", "[unit]")
         for (int i = 0; i < 200; i++) {
             std::string bytes(2 * kBlockBytes, static_cast<char>('a' + i % 26));
 
-            (void)finish(client, rfs::write_file(client, volume.root, ino,
-                                                 { 0, bytes.data(), bytes.size() }));
+            (void)client.finish(
+                rfs::write_file(client, volume.root, ino, { 0, bytes.data(), bytes.size() }));
         }
         over = true;
     });

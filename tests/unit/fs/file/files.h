@@ -9,7 +9,6 @@
 #include "core/file/resize.h"
 #include "core/file/slabs.h"
 #include "core/tree/remove.h"
-#include "support/finish.h"
 #include "unit/fs/volume.h"
 
 #include <cstring>
@@ -18,8 +17,8 @@
 inline rfs::Node write_at(TestVolume &volume, uint32_t ino, uint64_t offset,
                           const std::string &bytes, bool append = false)
 {
-    return finish(*volume.client, rfs::write_file(*volume.client, volume.root, ino,
-                                                  { offset, bytes.data(), bytes.size(), append }));
+    return volume.client->finish(rfs::write_file(*volume.client, volume.root, ino,
+                                                 { offset, bytes.data(), bytes.size(), append }));
 }
 
 inline std::string read_at(TestVolume &volume, uint32_t ino, uint64_t offset, size_t size)
@@ -34,7 +33,7 @@ inline std::string read_at(TestVolume &volume, uint32_t ino, uint64_t offset, si
 
 inline rfs::Node resize_to(TestVolume &volume, uint32_t ino, uint64_t size)
 {
-    return finish(*volume.client, rfs::resize_file(*volume.client, volume.root, ino, size));
+    return volume.client->finish(rfs::resize_file(*volume.client, volume.root, ino, size));
 }
 
 // Text in which each block, and each place in it, differs from others.

@@ -99,7 +99,7 @@ TEST_CASE("fs: a file without names is freed with all its rows", "[unit]")
 
     for (uint64_t row = 0; row < rfs::kCutRows + 3; row++)
         (void)write_at(volume, file, row * 32 * kBlockBytes, "x");
-    finish(*volume.client, rfs::free_file(*volume.client, file)); // it has a name
+    volume.client->finish(rfs::free_file(*volume.client, file)); // it has a name
     CHECK(inode_of(volume, file).links == 1);
     volume.as_root([&](Call &call) { return rfs::remove_file(call, kRootIno, "f"); });
     volume.as_root([&](Call &call) { return rfs::remove_file(call, kRootIno, "l"); });
@@ -107,7 +107,7 @@ TEST_CASE("fs: a file without names is freed with all its rows", "[unit]")
     CHECK(orphans_of(volume) == 3);
     CHECK(read_at(volume, file, 0, 1) == "x"); // until it is freed, it can be read
     for (uint32_t ino : { file, link, directory, 12345u })
-        finish(*volume.client, rfs::free_file(*volume.client, ino));
+        volume.client->finish(rfs::free_file(*volume.client, ino));
     CHECK(error_of([&] { (void)inode_of(volume, file); }) == ESTALE);
     CHECK(used_blocks(*volume.open) == 0);
     CHECK(orphans_of(volume) == 0);
