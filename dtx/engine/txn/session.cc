@@ -237,10 +237,11 @@ static Task<std::optional<bool>> has_written(Store &store, ReadWriteSet &set)
     for (size_t i = 0; i < writes.size(); i++) {
         const ObjectHeader &header = header_of(found[i].data());
         uint64_t version = writes[i]->header().version;
+        bool is_own = header.version == version && header.writer == set.txn;
 
         if (!is_whole(found[i].data(), writes[i]->bytes) || header.version > version)
             continue; /* torn: another session is writing it */
-        co_return header.version == version &&header.writer == set.txn;
+        co_return is_own;
     }
     co_return std::nullopt;
 }
