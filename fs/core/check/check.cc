@@ -9,7 +9,9 @@
 #include "core/base/assert.h"
 #include "core/file/slabs.h"
 #include "core/format/keys.h"
+#include "core/format/xattr_stream.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -32,6 +34,7 @@ struct Seen {
     uint64_t dirs = 0;    /* directories in it */
     uint32_t above = 0;   /* the directory of its last name */
     uint64_t target = 0;  /* bytes of its target in blobs */
+    uint32_t xattrs = 0;  /* pieces of its extended attributes in blobs */
     bool orphan = false;
     bool reached = false;
 };
@@ -55,7 +58,9 @@ class Checker
     void take_long_name(uint64_t key);
     void take_map(uint64_t key, const MapRow &row);
     void take_pointer(uint32_t ino, Seen &file, uint64_t number, const Pointer &pointer);
-    void take_blob(uint64_t key);
+    void take_blob(uint64_t key, const BlobRow &row);
+    void take_target(uint32_t ino, uint32_t piece);
+    void take_xattrs(uint32_t ino, uint32_t piece, const BlobRow &row);
     void take_orphan(uint64_t key);
     void take_slab(uint64_t key, const SlabRow &row);
     void check_names();
@@ -71,6 +76,7 @@ class Checker
     std::unordered_map<uint32_t, Seen> files_;
     std::unordered_map<uint64_t, NameRow> long_names_; /* that need a second row, by key */
     std::unordered_map<uint64_t, std::string> tails_;  /* second rows, by key */
+    std::unordered_map<uint32_t, std::string> xattrs_; /* streams that lack pieces yet, by inode */
     std::vector<std::vector<uint8_t>> pointed_;        /* by shard and block: has a pointer */
 };
 
@@ -95,6 +101,9 @@ void Checker::declare()
     found_.rule("pointers", "a pointer leads to a block of the volume, before the file's end");
     found_.rule("blocks", "each block in use has one pointer, and each pointer a block in use");
     found_.rule("blobs", "a symbolic link has all of its target, and no other file a part of one");
+    found_.rule("xattrs",
+                "a file has all bytes of extended attributes that it counts, and they are "
+                "whole");
 }
 
 /* Calls @take(key, row) for each row of a table. */
@@ -200,18 +209,47 @@ void Checker::take_map(uint64_t key, const MapRow &row)
     }
 }
 
-void Checker::take_blob(uint64_t key)
+void Checker::take_blob(uint64_t key, const BlobRow &row)
 {
-    uint32_t ino = upper_half(key);
-    uint32_t piece = lower_half(key);
+    if (lower_half(key) < kFirstTargetPiece)
+        take_xattrs(upper_half(key), lower_half(key), row);
+    else
+        take_target(upper_half(key), lower_half(key));
+}
+
+void Checker::take_target(uint32_t ino, uint32_t piece)
+{
     Seen *file = find(ino);
-    bool linked = file != nullptr && S_ISLNK(file->row.mode) && piece >= kFirstTargetPiece &&
-                  file->row.size > kShortTarget &&
+    bool linked = file != nullptr && S_ISLNK(file->row.mode) && file->row.size > kShortTarget &&
                   uint64_t{ piece - kFirstTargetPiece } * kPieceBytes < file->row.size;
 
     found_.add_if(!linked, "blobs", file_text(ino) + " has a piece that is not of its target");
     if (linked)
         file->target += kPieceBytes;
+}
+
+/* Decodes the stream of a file's attributes once all its pieces are there. */
+void Checker::take_xattrs(uint32_t ino, uint32_t piece, const BlobRow &row)
+{
+    Seen *file = find(ino);
+    size_t bytes = file != nullptr ? std::min<size_t>(file->row.xattr_bytes, kXattrsMax) : 0;
+    size_t at = size_t{ piece } * kPieceBytes;
+
+    found_.add_if(at >= bytes, "xattrs",
+                  file_text(ino) + " has a piece that is not of its extended attributes");
+    if (at >= bytes)
+        return;
+
+    std::string &stream = xattrs_[ino];
+
+    stream.resize(bytes);
+    std::memcpy(stream.data() + at, row.bytes, std::min<size_t>(kPieceBytes, bytes - at));
+    file->xattrs++;
+    if (file->xattrs < xattr_pieces(bytes))
+        return;
+    found_.add_if(!decode_xattrs(stream), "xattrs",
+                  file_text(ino) + " has damaged extended attributes");
+    xattrs_.erase(ino);
 }
 
 void Checker::take_orphan(uint64_t key)
@@ -311,6 +349,12 @@ void Checker::check_file(uint32_t ino, const Seen &file)
     if (S_ISLNK(file.row.mode) && file.row.size > kShortTarget)
         found_.add_if(file.target < file.row.size, "blobs",
                       file_text(ino) + " lacks a part of its target");
+    if (file.row.xattr_bytes != 0)
+        found_.add_if(file.row.xattr_bytes > kXattrsMax ||
+                          file.xattrs < xattr_pieces(file.row.xattr_bytes),
+                      "xattrs",
+                      file_text(ino) + " lacks a part of its " +
+                          std::to_string(file.row.xattr_bytes) + " bytes of extended attributes");
     if (directory && file.row.links != 0)
         found_.add_if(!file.reached, "reachable",
                       file_text(ino) + " is not below the root directory");
@@ -349,7 +393,7 @@ dtx::Findings Checker::run()
         tails_.emplace(key, std::string(row.tail, sizeof(row.tail)));
     });
     each(tables_.maps, [&](uint64_t key, const MapRow &row) { take_map(key, row); });
-    each(tables_.blobs, [&](uint64_t key, const BlobRow &) { take_blob(key); });
+    each(tables_.blobs, [&](uint64_t key, const BlobRow &row) { take_blob(key, row); });
     each(tables_.orphans, [&](uint64_t key, const OrphanRow &) { take_orphan(key); });
     each(tables_.slabs, [&](uint64_t key, const SlabRow &row) { take_slab(key, row); });
     for (uint32_t shard = 0; shard < open_.volume.shards; shard++)

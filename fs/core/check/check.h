@@ -14,6 +14,7 @@
  *   pointers    a pointer leads to a block of the volume, and lies before the file's end
  *   blocks      each block in use has one pointer, and each pointer a block in use
  *   blobs       a symbolic link has all of its target, and no other file has a part of one
+ *   xattrs      a file has all bytes of extended attributes that it counts, and they are whole
  *   data        each block has its checksum on each copy
  *
  * Tests: tests/unit/fs/check/check_test.cpp
@@ -27,9 +28,9 @@
 namespace rfs
 {
 
-/* Reads all tables of the volume, as copy @copy of each shard has them (0: the primary), and keeps
- * about 150 bytes in memory for each file and a byte for each block. Throws dtx::Error: a server
- * does not answer. */
+/* Reads all tables of the volume, as copy @copy of each shard has them (0: the primary). Keeps
+ * about 450 bytes in memory for each file, a byte for each block, and attributes until it has all
+ * of a file. Throws dtx::Error: a server does not answer. */
 dtx::Findings check_tables(const OpenVolume &open, uint32_t copy = 0);
 
 /* Reads all blocks of all files, on each copy: rule "data". Joins the database as a session. Throws

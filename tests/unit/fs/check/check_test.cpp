@@ -3,7 +3,9 @@
 #include "core/check/check.h"
 
 #include "core/format/keys.h"
+#include "core/format/xattr_stream.h"
 #include "core/tree/rename.h"
+#include "core/tree/xattrs.h"
 #include "unit/fs/file/files.h"
 
 #include <functional>
@@ -22,6 +24,7 @@ struct Filled : TestVolume {
     Filled() : TestVolume(2, 2)
     {
         std::string target(1000, 't');
+        std::string value = text_of(1500, 3);
 
         directory = make_directory(*this, kRootIno, "directory");
         inner = make_directory(*this, directory, "inner");
@@ -34,6 +37,8 @@ struct Filled : TestVolume {
         as_root([&](Call &call) { return rfs::remove_file(call, kRootIno, "orphan"); });
         (void)write_at(*this, file, 0, text_of(40 * kBlockBytes, 1));
         (void)write_at(*this, other, 0, text_of(100, 2));
+        for (uint32_t ino : { file, other, orphan })
+            as_root([&](Call &call) { return rfs::set_xattr(call, ino, "user.name", value, 0); });
         inode = inode_of(*this, file);
         for (uint32_t in : { kRootIno, directory })
             for (const char *name : { "directory", "inner", "file", "link" })
@@ -100,6 +105,15 @@ template <class Row> dtx::Task<> add(Call &call, dtx::Table<Row> table, uint64_t
 template <class Row> dtx::Task<> erase(Call &call, dtx::Table<Row> table, uint64_t key)
 {
     (void)co_await call.txn.erase(table, key);
+}
+
+// A file has all attributes that it can have, and counts a byte more.
+dtx::Task<> count_too_much(Call &call, uint32_t ino)
+{
+    std::string value(rfs::kXattrsMax - sizeof(rfs::XattrHead) - 6, 'v');
+
+    (void)co_await rfs::set_xattr(call, ino, "user.a", value, 0);
+    co_await alter(call, ino, [](InodeRow &row) { row.xattr_bytes++; });
 }
 
 struct Damage {
@@ -203,6 +217,49 @@ std::vector<Damage> damage_of_names()
     };
 }
 
+std::vector<Damage> damage_of_xattrs()
+{
+    return {
+        { "xattrs", // the first piece, with the head
+          [](Filled &v, Call &call) {
+              return erase(call, call.tables().blobs, rfs::key_of(v.other, 0));
+          } },
+        { "xattrs", // the last one, which has zeros behind the stream
+          [](Filled &v, Call &call) {
+              return erase(call, call.tables().blobs, rfs::key_of(v.orphan, 3));
+          } },
+        { "xattrs", // one too many
+          [](Filled &v, Call &call) {
+              return add(call, call.tables().blobs, rfs::key_of(v.other, 4));
+          } },
+        { "xattrs", // of a file that has none
+          [](Filled &v, Call &call) {
+              return add(call, call.tables().blobs, rfs::key_of(v.link, 0));
+          } },
+        { "xattrs", // of no file
+          [](Filled &, Call &call) { return add(call, call.tables().blobs, rfs::key_of(9, 0)); } },
+        { "xattrs", // a length that the stream has not
+          [](Filled &v, Call &call) {
+              return alter_row(call, call.tables().blobs, rfs::key_of(v.other, 0),
+                               [](rfs::BlobRow &row) { row.bytes[2]++; });
+          } },
+        { "xattrs", // counted, in as many pieces
+          [](Filled &v, Call &call) {
+              return alter(call, v.other, [](InodeRow &row) { row.xattr_bytes++; });
+          } },
+        { "xattrs", // not counted
+          [](Filled &v, Call &call) {
+              return alter(call, v.other, [](InodeRow &row) { row.xattr_bytes = 0; });
+          } },
+        { "xattrs", // more than a file can have, in as many pieces
+          [](Filled &v, Call &call) { return count_too_much(call, v.inner); } },
+        { "xattrs", // counted, without any piece
+          [](Filled &v, Call &call) {
+              return alter(call, v.inner, [](InodeRow &row) { row.xattr_bytes = 1u << 31; });
+          } },
+    };
+}
+
 std::vector<Damage> damage_of_blocks()
 {
     return {
@@ -267,7 +324,7 @@ std::vector<Damage> all_damage()
 {
     std::vector<Damage> all = damage_of_inodes();
 
-    for (const auto &more : { damage_of_names(), damage_of_blocks() })
+    for (const auto &more : { damage_of_names(), damage_of_xattrs(), damage_of_blocks() })
         all.insert(all.end(), more.begin(), more.end());
     return all;
 }
@@ -297,7 +354,7 @@ TEST_CASE("fs: the check finds each kind of damage by its rule", "[unit]")
 {
     std::vector<Damage> all = all_damage();
 
-    CHECK(all.size() == 32);
+    CHECK(all.size() == 42);
     for (size_t i = 0; i < all.size(); i++) {
         Filled volume;
         const Damage &damage = all[i];
