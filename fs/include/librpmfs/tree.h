@@ -98,6 +98,41 @@ RFS_MUST_CHECK int rfs_utimens(struct rfs_client *client, const struct rfs_cred 
 RFS_MUST_CHECK int rfs_truncate(struct rfs_client *client, const struct rfs_cred *who,
                                 const char *path, uint64_t size);
 
+/* Extended attributes, as of xattr(7). Names begin with "user.", "trusted." or "security."; a file
+ * has up to 64 KiB of them, with their names and 4 bytes for each. The functions whose names have
+ * an l do not follow the last name if it is a symbolic link. Errors of those with @name: -ERANGE
+ * (@name is empty, or of more than 255 bytes), -EOPNOTSUPP (it begins otherwise), -EINVAL (it has
+ * nothing behind its dot), -EACCES.
+ *
+ * @value: @size bytes; may be NULL if that is 0. @flags: of <sys/xattr.h>: XATTR_CREATE: -EEXIST if
+ * the file has the attribute; XATTR_REPLACE: -ENODATA if it has not; 0. Errors: -E2BIG (over 64
+ * KiB), -ENOSPC (all attributes of the file are, or the volume is full), -EPERM (one for user 0; a
+ * user attribute of what is no regular file or directory, or of a directory with the sticky bit, by
+ * one who does not own it), -EINVAL (flags). */
+RFS_MUST_CHECK int rfs_setxattr(struct rfs_client *client, const struct rfs_cred *who,
+                                const char *path, const char *name, const void *value, size_t size,
+                                int flags);
+RFS_MUST_CHECK int rfs_lsetxattr(struct rfs_client *client, const struct rfs_cred *who,
+                                 const char *path, const char *name, const void *value, size_t size,
+                                 int flags);
+/* Into @value, of @size bytes; 0: only the length is asked for. Returns the length. Errors:
+ * -ENODATA (no such attribute, or not for this user), -ERANGE (also if @size is too small). */
+RFS_MUST_CHECK ssize_t rfs_getxattr(struct rfs_client *client, const struct rfs_cred *who,
+                                    const char *path, const char *name, void *value, size_t size);
+RFS_MUST_CHECK ssize_t rfs_lgetxattr(struct rfs_client *client, const struct rfs_cred *who,
+                                     const char *path, const char *name, void *value, size_t size);
+/* The names, each with a zero byte behind it, into @names, as rfs_getxattr(); "trusted." ones only
+ * for user 0. */
+RFS_MUST_CHECK ssize_t rfs_listxattr(struct rfs_client *client, const struct rfs_cred *who,
+                                     const char *path, char *names, size_t size);
+RFS_MUST_CHECK ssize_t rfs_llistxattr(struct rfs_client *client, const struct rfs_cred *who,
+                                      const char *path, char *names, size_t size);
+/* Errors: -ENODATA (no such attribute), -EPERM as of rfs_setxattr(). */
+RFS_MUST_CHECK int rfs_removexattr(struct rfs_client *client, const struct rfs_cred *who,
+                                   const char *path, const char *name);
+RFS_MUST_CHECK int rfs_lremovexattr(struct rfs_client *client, const struct rfs_cred *who,
+                                    const char *path, const char *name);
+
 /* @dir: out, set only on 0. Taken by the caller: rfs_closedir(). Errors: -EACCES. */
 RFS_MUST_CHECK int rfs_opendir(struct rfs_client *client, const struct rfs_cred *who,
                                const char *path, struct rfs_dir **dir);

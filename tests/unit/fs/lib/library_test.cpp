@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <vector>
 
 namespace
@@ -244,4 +245,69 @@ TEST_CASE("librpmfs: times are set and read, before 1970 as well", "[unit]")
     times[0].tv_nsec = 1000000000;
     CHECK(rfs_utimens(client, &kRoot, "/null", times) == -EINVAL);
     CHECK(rfs_utimens(client, &kRoot, "/null", nullptr) == 0);
+}
+
+TEST_CASE("librpmfs: attributes are handed out as by the system calls", "[unit]")
+{
+    Mounted volume;
+    rfs_client *client = volume.mount().client;
+    rfs_file *file = opened(client, "/f", O_RDWR | O_CREAT);
+    const rfs_cred other{ 11, 11, nullptr, 0 };
+    char bytes[100] = "";
+
+    rfs_close(&file);
+    REQUIRE(rfs_symlink(client, &kRoot, "f", "/l") == 0);
+    CHECK(rfs_setxattr(client, &kRoot, "/l", "user.one", "value", 5, XATTR_CREATE) == 0);
+    CHECK(rfs_setxattr(client, &kRoot, "/f", "user.one", "value", 5, XATTR_CREATE) == -EEXIST);
+    CHECK(rfs_setxattr(client, &kRoot, "/f", "user.two", nullptr, 0, 0) == 0);
+    CHECK(rfs_lsetxattr(client, &kRoot, "/l", "user.one", "value", 5, 0) == -EPERM);
+    CHECK(rfs_lsetxattr(client, &kRoot, "/l", "trusted.link", "of l", 4, 0) == 0);
+
+    CHECK(rfs_getxattr(client, &kRoot, "/f", "user.one", nullptr, 0) == 5);
+    CHECK(rfs_getxattr(client, &kRoot, "/f", "user.one", bytes, 4) == -ERANGE);
+    CHECK(std::string(bytes) == "");
+    CHECK(rfs_getxattr(client, &kRoot, "/l", "user.one", bytes, 5) == 5);
+    CHECK(std::string(bytes) == "value");
+    CHECK(rfs_getxattr(client, &kRoot, "/f", "user.two", bytes, sizeof(bytes)) == 0);
+    CHECK(rfs_getxattr(client, &kRoot, "/l", "trusted.link", bytes, 100) == -ENODATA);
+    CHECK(rfs_lgetxattr(client, &kRoot, "/l", "trusted.link", bytes, 100) == 4);
+    CHECK(std::string(bytes, 4) == "of l");
+    CHECK(rfs_lgetxattr(client, &other, "/l", "trusted.link", bytes, 100) == -ENODATA);
+
+    CHECK(rfs_listxattr(client, &kRoot, "/l", nullptr, 0) == 18);
+    CHECK(rfs_listxattr(client, &kRoot, "/l", bytes, 17) == -ERANGE);
+    CHECK(rfs_listxattr(client, &other, "/l", bytes, sizeof(bytes)) == 18);
+    CHECK(std::string(bytes, 18) == std::string("user.one\0user.two\0", 18));
+    CHECK(rfs_llistxattr(client, &kRoot, "/l", bytes, sizeof(bytes)) == 13);
+    CHECK(rfs_llistxattr(client, &other, "/l", bytes, sizeof(bytes)) == 0);
+
+    CHECK(rfs_removexattr(client, &other, "/l", "user.one") == -EACCES);
+    CHECK(rfs_removexattr(client, &kRoot, "/l", "user.one") == 0);
+    CHECK(rfs_removexattr(client, &kRoot, "/l", "user.one") == -ENODATA);
+    CHECK(rfs_lremovexattr(client, &kRoot, "/l", "trusted.link") == 0);
+    CHECK(rfs_llistxattr(client, &kRoot, "/l", nullptr, 0) == 0);
+    CHECK(rfs_listxattr(client, &kRoot, "/f", nullptr, 0) == 9);
+}
+
+TEST_CASE("librpmfs: attributes are refused that are too large, or not given", "[unit]")
+{
+    Mounted volume;
+    rfs_client *client = volume.mount().client;
+    std::string value(65536 - 4 - 6, 'v'); // with its name and head: all that a file has
+    std::string found(value.size(), '?');
+
+    CHECK(rfs_setxattr(client, &kRoot, "/", "user.a", value.data(), value.size(), 0) == 0);
+    CHECK(rfs_getxattr(client, &kRoot, "/", "user.a", found.data(), found.size()) == 65526);
+    CHECK((found == value));
+    CHECK(rfs_setxattr(client, &kRoot, "/", "user.b", "", 0, 0) == -ENOSPC);
+    value.resize(65537);
+    CHECK(rfs_setxattr(client, &kRoot, "/", "user.a", value.data(), value.size(), 0) == -E2BIG);
+    CHECK(rfs_setxattr(client, &kRoot, "/none", "user.a", "", 0, 0) == -ENOENT);
+    CHECK(rfs_setxattr(client, &kRoot, "/", "user.a", nullptr, 1, 0) == -EINVAL);
+    CHECK(rfs_setxattr(client, &kRoot, "/", nullptr, "", 0, 0) == -EINVAL);
+    CHECK(rfs_setxattr(client, &kRoot, nullptr, "user.a", "", 0, 0) == -EINVAL);
+    CHECK(rfs_getxattr(client, &kRoot, "/", "user.a", nullptr, 1) == -EINVAL);
+    CHECK(rfs_getxattr(client, nullptr, "/", "user.a", nullptr, 0) == -EINVAL);
+    CHECK(rfs_listxattr(client, &kRoot, "/", nullptr, 1) == -EINVAL);
+    CHECK(rfs_removexattr(client, &kRoot, "/", nullptr) == -EINVAL);
 }
