@@ -24,19 +24,40 @@ static dtx::Task<> release(Client &client, uint32_t ino, uint32_t coordinator)
         co_await free_file(client, ino);
 }
 
+namespace
+{
+
+/* Which clients live, as far as one look has asked. To ask takes a connection to each server. */
+struct Asked {
+    ClientSet living;
+    ClientSet dead;
+};
+
+} // namespace
+
+static bool is_dead(Client &client, uint32_t coordinator, Asked &asked)
+{
+    if (!asked.living.has(coordinator) && !asked.dead.has(coordinator)) {
+        bool dead = client.cluster().inherit(coordinator);
+
+        (dead ? asked.dead : asked.living).add(coordinator);
+    }
+    return asked.dead.has(coordinator);
+}
+
 /* Awaited: take off the clients that hold an orphan and have died. A client that has joined since
  * with the same number does not hold it: the file had lost its names before. Such a client may have
  * the volume open, so this does not change the table mounts. */
-static dtx::Task<> release_dead(Client &client, Orphan orphan)
+static dtx::Task<> release_dead(Client &client, Orphan orphan, Asked &asked)
 {
     for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
         if (orphan.clients.has(c) && c != client.session().coordinator() &&
-            client.cluster().inherit(c))
+            is_dead(client, c, asked))
             co_await release(client, orphan.ino, c);
 }
 
-/* Awaited: one orphan. */
-static dtx::Task<> look_at(Client &client, Orphan orphan, bool dead)
+/* Awaited: one orphan. @asked: nullptr: do not ask who has died. */
+static dtx::Task<> look_at(Client &client, Orphan orphan, Asked *asked)
 {
     uint32_t own = client.session().coordinator();
 
@@ -44,19 +65,21 @@ static dtx::Task<> look_at(Client &client, Orphan orphan, bool dead)
         co_await release(client, orphan.ino, own);
     else if (orphan.clients.empty())
         co_await free_file(client, orphan.ino); /* its last client died while it freed it */
-    if (dead)
-        co_await release_dead(client, orphan);
+    if (asked != nullptr)
+        co_await release_dead(client, orphan, *asked);
 }
 
 dtx::Task<> look_at_orphans(Client &client, bool dead)
 {
+    Asked asked{};
+
     for (uint32_t shard = 0; shard < client.volume().shards; shard++)
         for (uint32_t from = 0;;) {
             auto body = [&](Call &call) { return list_orphans(call, shard, from, kOrphansAtOnce); };
             auto orphans = co_await client.call(kSelf, body);
 
             for (const Orphan &orphan : orphans)
-                co_await look_at(client, orphan, dead);
+                co_await look_at(client, orphan, dead ? &asked : nullptr);
             if (orphans.size() < kOrphansAtOnce || orphans.back().ino == UINT32_MAX)
                 break;
             from = orphans.back().ino + 1;
