@@ -14,40 +14,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <sys/sysmacros.h>
 
 namespace rfs
 {
 
 static constexpr int64_t kSecond = 1000000000;
-
-/* Rounds down, also before 1970. */
-static timespec timespec_of(int64_t ns)
-{
-    int64_t seconds = ns / kSecond - (ns % kSecond < 0 ? 1 : 0);
-
-    return { static_cast<time_t>(seconds), static_cast<long>(ns - seconds * kSecond) };
-}
-
-struct stat stat_of(const Node &node)
-{
-    struct stat stat {
-    };
-
-    stat.st_ino = node.ino;
-    stat.st_mode = node.row.mode;
-    stat.st_nlink = node.row.links;
-    stat.st_uid = node.row.uid;
-    stat.st_gid = node.row.gid;
-    stat.st_rdev = makedev(node.row.device >> 20, node.row.device & 0xfffff);
-    stat.st_size = static_cast<off_t>(node.row.size);
-    stat.st_blksize = kBlockBytes;
-    stat.st_blocks = static_cast<blkcnt_t>(node.row.blocks * (kBlockBytes / 512));
-    stat.st_atim = timespec_of(node.row.atime_ns);
-    stat.st_mtim = timespec_of(node.row.mtime_ns);
-    stat.st_ctim = timespec_of(node.row.ctime_ns);
-    return stat;
-}
 
 /* The file that a path leads to. */
 static Node node_at(rfs_client *client, const Credentials &who, const char *path, bool follows)

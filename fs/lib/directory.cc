@@ -10,8 +10,6 @@
 #include "core/tree/path.h"
 #include "core/tree/permission.h"
 
-#include <dirent.h>
-
 static constexpr uint32_t kNamesAtOnce = 64; /* read in one transaction */
 
 struct rfs_dir {
@@ -21,29 +19,6 @@ struct rfs_dir {
     std::vector<rfs::Listed> names;
     size_t next = 0; /* of names */
 };
-
-namespace rfs
-{
-
-/* Awaited: "." and "..", as far as @cookie has not passed them, and names behind them. */
-static dtx::Task<std::vector<Listed>> list(Call &call, uint32_t ino, uint64_t cookie)
-{
-    Node node = co_await held_inode(call, ino);
-    std::vector<Listed> names;
-
-    expect(S_ISDIR(node.row.mode), ENOTDIR);
-    if (cookie < 1)
-        names.push_back({ 1, ino, DT_DIR, "." });
-    if (cookie < 2)
-        names.push_back({ 2, node.row.parent, DT_DIR, ".." });
-
-    auto more = co_await list_names(call, ino, cookie, kNamesAtOnce);
-
-    names.insert(names.end(), more.begin(), more.end());
-    co_return names;
-}
-
-} // namespace rfs
 
 int rfs_opendir(rfs_client *client, const rfs_cred *who, const char *path, rfs_dir **dir)
 {
@@ -69,7 +44,7 @@ int rfs_readdir(rfs_dir *dir, rfs_dirent *entry)
         rfs::expect(entry != nullptr, EINVAL);
         if (dir->next == dir->names.size()) {
             dir->names = dir->client->client.call_now(rfs::kSelf, [&](rfs::Call &call) {
-                return rfs::list(call, dir->ino, dir->cookie);
+                return rfs::list_directory(call, dir->ino, dir->cookie, kNamesAtOnce);
             });
             dir->next = 0;
         }

@@ -8,6 +8,7 @@
 
 #include "core/base/assert.h"
 #include "core/file/resize.h"
+#include "core/tree/attributes.h"
 #include "core/tree/create.h"
 #include "core/tree/names.h"
 #include "core/tree/path.h"

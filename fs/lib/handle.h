@@ -68,8 +68,5 @@ void close_handle(rfs_client *client, uint32_t ino);
 /* Throws Failure, EINVAL, for NULL. */
 Credentials credentials_of(const rfs_cred *who);
 
-/* What stat() returns. */
-struct stat stat_of(const Node &node);
-
 } // namespace rfs
 #endif

@@ -79,6 +79,38 @@ class OpenFiles
     std::unordered_map<uint32_t, uint32_t> count_;
 };
 
+/* A file that stays open as long as this lives, or for longer: keep(). A call that opens a file
+ * sets it within its attempt, so that no other call of the client lets the file go meanwhile. */
+class Hold
+{
+  public:
+    explicit Hold(OpenFiles &open) : open_(open) {}
+    Hold(const Hold &) = delete;
+    Hold &operator=(const Hold &) = delete;
+    ~Hold()
+    {
+        if (ino_ != 0)
+            open_.remove(ino_);
+    }
+
+    void set(uint32_t ino)
+    {
+        open_.add(ino);
+        if (ino_ != 0)
+            open_.remove(ino_);
+        ino_ = ino;
+    }
+    /* The file stays open: the caller ends that by OpenFiles::remove(). */
+    void keep()
+    {
+        ino_ = 0;
+    }
+
+  private:
+    OpenFiles &open_;
+    uint32_t ino_ = 0;
+};
+
 /* A volume, as its users open it. */
 struct Volume {
     Tables tables;

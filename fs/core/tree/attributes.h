@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <sys/stat.h>
 
 namespace rfs
 {
@@ -37,6 +38,9 @@ struct Changes {
  * owner, or gives the file to a user or group that is not his; EACCES, times are set to now by one
  * who may not write the file. */
 dtx::Task<Node> change(Call &call, uint32_t ino, Changes changes);
+
+/* What stat() returns of a file. */
+struct stat stat_of(const Node &node);
 
 } // namespace rfs
 #endif

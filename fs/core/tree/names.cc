@@ -12,10 +12,13 @@
 
 #include "core/base/assert.h"
 #include "core/format/keys.h"
+#include "core/tree/inodes.h"
 
 #include <cerrno>
 #include <cstring>
+#include <dirent.h>
 #include <optional>
+#include <sys/stat.h>
 
 namespace rfs
 {
@@ -148,6 +151,24 @@ dtx::Task<std::vector<Listed>> list_names(Call &call, uint32_t directory, uint64
         listed.push_back({ kDotCookies + 1 + lower_half(key), row.ino, row.type, std::move(name) });
     }
     co_return listed;
+}
+
+dtx::Task<std::vector<Listed>> list_directory(Call &call, uint32_t directory, uint64_t cookie,
+                                              uint32_t limit)
+{
+    Node node = co_await held_inode(call, directory);
+    std::vector<Listed> names;
+
+    expect(S_ISDIR(node.row.mode), ENOTDIR);
+    if (cookie < 1)
+        names.push_back({ 1, directory, DT_DIR, "." });
+    if (cookie < 2)
+        names.push_back({ 2, node.row.parent, DT_DIR, ".." });
+
+    auto more = co_await list_names(call, directory, cookie, limit);
+
+    names.insert(names.end(), more.begin(), more.end());
+    co_return names;
 }
 
 } // namespace rfs
