@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * usage.cc: add up the slabs.
+ *
+ * Tests: tests/unit/fs/client/usage_test.cpp
+ */
+#include "core/client/usage.h"
+
+#include "core/format/keys.h"
+
+#include <algorithm>
+
+namespace rfs
+{
+
+static constexpr uint32_t kSlabsAtOnce = 256; /* read in one transaction */
+
+/* Awaited: blocks of a shard that are in use. */
+static dtx::Task<uint64_t> count_used(Client &client, uint32_t shard)
+{
+    uint64_t used = 0;
+
+    for (uint32_t from = 0;;) {
+        auto body = [&](Call &call) {
+            return call.txn.scan(call.tables().slabs, key_of(shard, from),
+                                 key_of(shard, UINT32_MAX), kSlabsAtOnce);
+        };
+        auto rows = co_await client.call(kSelf, body);
+
+        for (const auto &[key, row] : rows)
+            used += kSlabBlocks - free_in(row);
+        if (rows.size() < kSlabsAtOnce)
+            co_return used;
+        from = lower_half(rows.back().first) + 1;
+    }
+}
+
+dtx::Task<Blocks> count_blocks(Client &client)
+{
+    const Volume &volume = client.volume();
+    Blocks blocks{ volume.tables.sizes.blocks() * volume.shards, 0 };
+    uint64_t used = 0;
+
+    for (uint32_t shard = 0; shard < volume.shards; shard++)
+        used += co_await count_used(client, shard);
+    blocks.free = blocks.all - std::min(used, blocks.all);
+    co_return blocks;
+}
+
+} // namespace rfs
