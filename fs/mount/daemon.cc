@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * daemon.cc: receive requests, and answer those that fail.
+ *
+ * Tests: tests/fs/mount_test
+ */
+#include "mount/daemon.h"
+
+#include "core/client/mount.h"
+#include "core/file/contents.h"
+#include <dtx/error.h>
+
+#include <array>
+#include <csignal>
+#include <exception>
+#include <fcntl.h>
+#include <new>
+#include <string>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace rfs
+{
+
+static constexpr uint64_t kReportNs = 1000000000; /* one line at most in so long a time */
+static constexpr uint32_t kDeadTurns = 10; /* of so many looks at orphans, one asks who died */
+static constexpr int kReceivedAtOnce = 16; /* requests, before those received go on */
+static constexpr size_t kSpareMax = 16;    /* buffers that are kept */
+
+/* What libfuse reads at once: pages of the largest write, and its header. */
+static size_t buffer_bytes()
+{
+    static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+
+    return 256 * page + 4096;
+}
+
+void Recycle::operator()(unsigned char *bytes) const
+{
+    std::unique_ptr<unsigned char[]> owned(bytes);
+
+    if (daemon->spare_.size() < kSpareMax)
+        daemon->spare_.push_back(std::move(owned));
+}
+
+Daemon::Daemon(Client &client, std::function<void(const std::string &)> log)
+    : client_(client), log_(std::move(log))
+{
+}
+
+Daemon::~Daemon()
+{
+    receiving_.reset();
+}
+
+Buffer Daemon::buffer()
+{
+    static_assert(kCallBytesMax <= 256 * 4096);
+
+    if (spare_.empty())
+        return Buffer(new unsigned char[buffer_bytes()], { this });
+
+    unsigned char *bytes = spare_.back().release();
+
+    spare_.pop_back();
+    return Buffer(bytes, { this });
+}
+
+void Daemon::known(const Node &node)
+{
+    if (S_ISDIR(node.row.mode) && node.ino != kRootIno && directories_[node.ino]++ == 0)
+        client_.open_files().add(node.ino);
+}
+
+void Daemon::forgotten(uint32_t ino, uint64_t times)
+{
+    auto found = directories_.find(ino);
+
+    if (found == directories_.end())
+        return;
+    RFS_ASSERT(found->second >= times);
+    found->second -= times;
+    if (found->second != 0)
+        return;
+    directories_.erase(found);
+    (void)client_.open_files().remove(ino); /* freed by the next look at orphans */
+}
+
+void Daemon::report(const std::string &what)
+{
+    uint64_t now = dtx::now_ns();
+
+    if (now < reported_ns_ + kReportNs)
+        return;
+    reported_ns_ = now;
+    log_(what);
+}
+
+/* The error number, positive, for the exception that is being handled. */
+int Daemon::error_of_exception()
+{
+    try {
+        throw;
+    } catch (const Failure &failure) {
+        return failure.error;
+    } catch (const std::bad_alloc &) {
+        return ENOMEM;
+    } catch (const std::exception &error) {
+        report(error.what());
+        return EIO;
+    }
+}
+
+/* False: there is none now. */
+bool Daemon::receive_one(fuse_session *session)
+{
+    fuse_buf request{};
+
+    if (receiving_ == nullptr)
+        receiving_ = buffer();
+    request.mem = receiving_.get();
+
+    int got = fuse_session_receive_buf(session, &request);
+
+    if (got > 0)
+        fuse_session_process_buf(session, &request);
+    return got > 0 || got == -EINTR;
+}
+
+/* Awaited: free what other clients have removed. */
+dtx::Task<> Daemon::take_turn()
+{
+    if (std::exchange(in_turn_, true))
+        co_return;
+    try {
+        co_await look_at_orphans(client_, turns_++ % kDeadTurns == kDeadTurns - 1);
+    } catch (...) { /* the next turn tries again */
+        (void)error_of_exception();
+    }
+    in_turn_ = false;
+}
+
+/* A descriptor, closed at the end. Throws std::system_error if @fd is none. */
+class Owned
+{
+  public:
+    explicit Owned(int fd) : fd_(fd)
+    {
+        if (fd < 0)
+            throw std::system_error(errno, std::generic_category(), "cannot wait for requests");
+    }
+    Owned(const Owned &) = delete;
+    Owned &operator=(const Owned &) = delete;
+    ~Owned()
+    {
+        close(fd_);
+    }
+    int get() const
+    {
+        return fd_;
+    }
+
+  private:
+    int fd_;
+};
+
+static Owned ending_signals()
+{
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    for (int each : { SIGINT, SIGTERM, SIGHUP })
+        sigaddset(&signals, each);
+    return Owned(signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC));
+}
+
+static Owned every_second()
+{
+    itimerspec second{ { 1, 0 }, { 1, 0 } };
+    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+
+    (void)timerfd_settime(fd, 0, &second, nullptr);
+    return Owned(fd);
+}
+
+static void watch(const Owned &events, int fd)
+{
+    epoll_event event{ EPOLLIN, { .fd = fd } };
+
+    if (epoll_ctl(events.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+        throw std::system_error(errno, std::generic_category(), "cannot wait for requests");
+}
+
+/* Awaited: starts a coroutine for each request. */
+dtx::Task<> Daemon::receive(fuse_session *session)
+{
+    Owned events(epoll_create1(EPOLL_CLOEXEC));
+    Owned signals = ending_signals();
+    Owned timer = every_second();
+    int kernel = fuse_session_fd(session);
+
+    watch(events, kernel);
+    watch(events, signals.get());
+    watch(events, timer.get());
+    while (fuse_session_exited(session) == 0) {
+        std::array<epoll_event, 3> happened;
+
+        co_await client_.session().readable(events.get());
+        int count = epoll_wait(events.get(), happened.data(), happened.size(), 0);
+
+        for (int i = 0; i < count; i++) {
+            int fd = happened[static_cast<size_t>(i)].data.fd;
+            uint64_t times = 0;
+
+            if (fd == signals.get()) {
+                fuse_session_exit(session);
+            } else if (fd == timer.get()) {
+                (void)!::read(fd, &times, sizeof(times));
+                client_.session().start(take_turn());
+            }
+        }
+        for (int i = 0; i < kReceivedAtOnce && fuse_session_exited(session) == 0; i++) {
+            bool more = receive_one(session);
+
+            if (!more)
+                break;
+        }
+    }
+}
+
+void Daemon::run(fuse_session *session)
+{
+    int flags = fcntl(fuse_session_fd(session), F_GETFL);
+
+    (void)fcntl(fuse_session_fd(session), F_SETFL, flags | O_NONBLOCK);
+    client_.finish(receive(session));
+}
+
+} // namespace rfs

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * request.h: a request of the kernel, and the one reply to it.
+ *
+ * Attributes and names are valid in the kernel for no time at all: another mount may change them, so
+ * the kernel asks again for each call.
+ *
+ * Tests: tests/fs/mount_test
+ */
+#ifndef FS_MOUNT_REQUEST_H
+#define FS_MOUNT_REQUEST_H
+
+#define FUSE_USE_VERSION 314
+
+#include "core/call/call.h"
+#include "core/tree/inodes.h"
+
+#include <cstddef>
+#include <fuse3/fuse_lowlevel.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+namespace rfs
+{
+
+class Request
+{
+  public:
+    explicit Request(fuse_req_t handle);
+    Request(const Request &) = delete;
+    Request &operator=(const Request &) = delete;
+    ~Request()
+    {
+        RFS_ASSERT(handle_ == nullptr); /* it has been answered */
+    }
+
+    /* On whose behalf: the kernel has checked the permissions. */
+    const Credentials &who() const
+    {
+        return who_;
+    }
+    /* Also of the caller's further groups. */
+    Credentials who_with_groups() const;
+
+    bool is_answered() const
+    {
+        return handle_ == nullptr;
+    }
+    /* The replies. @error: of errno(3), 0: done. The others return whether the kernel has taken the
+     * reply: not if the caller was interrupted meanwhile. */
+    void end(int error);
+    bool entry(const Node &node);
+    bool created(const Node &node, const fuse_file_info &file);
+    bool opened(const fuse_file_info &file);
+    void attributes(const Node &node);
+    void link_target(const std::string &target);
+    void bytes(const void *from, size_t size);
+    void written(size_t size);
+    void volume(const struct statvfs &of);
+    void xattr_bytes(size_t size);
+
+    /* Of fuse_add_direntry(). */
+    fuse_req_t handle() const
+    {
+        return handle_;
+    }
+
+  private:
+    fuse_req_t take();
+
+    fuse_req_t handle_;
+    Credentials who_;
+};
+
+} // namespace rfs
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * volume_file.cc: parse the file of a volume.
+ *
+ * Tests: tests/unit/fs/program/volume_file_test.cpp
+ */
+#include "program/volume_file.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace rfs
+{
+
+static const char *const kBlanks = " \t\r";
+
+static std::string trimmed(const std::string &text)
+{
+    size_t first = text.find_first_not_of(kBlanks);
+
+    if (first == text.npos)
+        return "";
+    return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+/* Seconds, above 0; 0: it is no such number. */
+static double seconds_of(const std::string &text)
+{
+    char *end = nullptr;
+    double seconds = strtod(text.c_str(), &end);
+
+    return *end == '\0' && seconds > 0 && seconds < 1e9 ? seconds : 0;
+}
+
+/* Returns what is wrong with the line; "": nothing. */
+static std::string take_line(const std::string &line, VolumePlace &place)
+{
+    size_t equals = line.find('=');
+
+    if (line.empty() || line[0] == '#')
+        return "";
+    if (equals == line.npos)
+        return "expected \"key = value\"";
+
+    std::string key = trimmed(line.substr(0, equals));
+    std::string value = trimmed(line.substr(equals + 1));
+
+    if (value.empty())
+        return "'" + key + "' has no value";
+    if (key == "server") {
+        place.servers.push_back(value);
+    } else if (key == "secret-file") {
+        place.secret_file = value;
+    } else if (key == "patience") {
+        place.patience_s = seconds_of(value);
+        if (place.patience_s == 0)
+            return "patience: '" + value + "' is not a number of seconds above 0";
+    } else {
+        return "there is no key '" + key + "'; there are: server, secret-file, patience";
+    }
+    return "";
+}
+
+VolumePlace parse_volume_file(const std::string &path, const std::string &text)
+{
+    std::istringstream lines(text);
+    VolumePlace place;
+    uint64_t number = 0;
+
+    for (std::string line; std::getline(lines, line);) {
+        std::string wrong = take_line(trimmed(line), place);
+
+        number++;
+        if (!wrong.empty())
+            throw std::runtime_error(path + ":" + std::to_string(number) + ": " + wrong);
+    }
+    if (place.servers.empty())
+        throw std::runtime_error(path + ": names no server: add a line \"server = URL\" for each");
+    return place;
+}
+
+VolumePlace read_volume_file(const std::string &path)
+{
+    std::ifstream file(path);
+    std::ostringstream text;
+
+    if (file)
+        text << file.rdbuf();
+    if (!file)
+        throw std::runtime_error(path + ": " + strerror(errno) +
+                                 ": make it, with a line \"server = URL\" for each server of the "
+                                 "volume, or give --url for each");
+    return parse_volume_file(path, text.str());
+}
+
+std::string volume_file(const std::string &name)
+{
+    return "/etc/librpm/fs/" + name + ".conf";
+}
+
+} // namespace rfs
