@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * operations.h: what the kernel may ask for, by kind of file. Each function has the signature of an
+ * operation of libfuse, starts a coroutine and returns.
+ *
+ * Tests: tests/fs/mount_test
+ */
+#ifndef FS_MOUNT_OPERATIONS_H
+#define FS_MOUNT_OPERATIONS_H
+
+#include "mount/daemon.h"
+
+namespace rfs
+{
+
+inline Daemon &daemon_of(fuse_req_t handle)
+{
+    return *static_cast<Daemon *>(fuse_req_userdata(handle));
+}
+
+/* The kernel knows files by the numbers that the daemon has given it. */
+inline uint32_t number_of(fuse_ino_t ino)
+{
+    RFS_ASSERT(ino <= UINT32_MAX);
+    return static_cast<uint32_t>(ino);
+}
+
+/* Names and attributes. */
+void add_tree_operations(fuse_lowlevel_ops &operations);
+/* Open files and directories. */
+void add_file_operations(fuse_lowlevel_ops &operations);
+
+} // namespace rfs
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tree_operations.cc: look up, create, link, remove, rename; attributes.
+ *
+ * Tests: tests/fs/mount_test
+ */
+#include "mount/operations.h"
+
+#include "core/client/files.h"
+#include "core/client/usage.h"
+#include "core/tree/attributes.h"
+#include "core/tree/create.h"
+#include "core/tree/path.h"
+#include "core/tree/remove.h"
+#include "core/tree/rename.h"
+
+#include <string>
+#include <sys/sysmacros.h>
+
+namespace rfs
+{
+
+static constexpr int64_t kSecond = 1000000000; /* in nanoseconds */
+
+/* Answers with a file that the kernel then knows. */
+static void answer_entry(Daemon &daemon, Request &request, const Node &node)
+{
+    daemon.known(node);
+    if (!request.entry(node))
+        daemon.forgotten(node.ino, 1);
+}
+
+static void look_up(fuse_req_t handle, fuse_ino_t parent, const char *name)
+{
+    Daemon &daemon = daemon_of(handle);
+
+    daemon.serve(handle,
+                 [&daemon, parent = number_of(parent),
+                  name = std::string(name)](Request &request) -> dtx::Task<> {
+                     auto body = [&](Call &call) { return resolve(call, parent, name, false); };
+                     Node node = co_await daemon.client().call(request.who(), body);
+
+                     answer_entry(daemon, request, node);
+                 });
+}
+
+static void forget(fuse_req_t handle, fuse_ino_t ino, uint64_t times)
+{
+    daemon_of(handle).forgotten(number_of(ino), times);
+    fuse_reply_none(handle);
+}
+
+static void forget_many(fuse_req_t handle, size_t count, fuse_forget_data *files)
+{
+    for (size_t i = 0; i < count; i++)
+        daemon_of(handle).forgotten(number_of(files[i].ino), files[i].nlookup);
+    fuse_reply_none(handle);
+}
+
+/* @wanted: its target is borrowed until this returns. */
+static void create_any(fuse_req_t handle, fuse_ino_t parent, const char *name, uint32_t mode,
+                       uint32_t device, const char *target)
+{
+    Daemon &daemon = daemon_of(handle);
+
+    daemon.serve(handle,
+                 [&daemon, parent = number_of(parent), name = std::string(name), mode, device,
+                  target = std::string(target)](Request &request) -> dtx::Task<> {
+                     Credentials who = request.who_with_groups();
+                     Wanted wanted{ mode, device, target };
+                     auto body = [&](Call &call) { return create(call, parent, name, wanted); };
+                     Node node = co_await daemon.client().call(who, body);
+
+                     answer_entry(daemon, request, node);
+                 });
+}
+
+static void make_node(fuse_req_t handle, fuse_ino_t parent, const char *name, mode_t mode,
+                      dev_t device)
+{
+    create_any(handle, parent, name, mode,
+               (major(device) & 0xfff) << 20 | (minor(device) & 0xfffff), "");
+}
+
+static void make_directory(fuse_req_t handle, fuse_ino_t parent, const char *name, mode_t mode)
+{
+    create_any(handle, parent, name, S_IFDIR | (mode & 01777), 0, "");
+}
+
+static void make_link(fuse_req_t handle, const char *target, fuse_ino_t parent, const char *name)
+{
+    create_any(handle, parent, name, S_IFLNK | 0777, 0, target);
+}
+
+static void read_target(fuse_req_t handle, fuse_ino_t ino)
+{
+    Daemon &daemon = daemon_of(handle);
+
+    daemon.serve(handle, [&daemon, ino = number_of(ino)](Request &request) -> dtx::Task<> {
+        auto body = [ino](Call &call) { return read_link(call, ino); };
+        std::string target = co_await daemon.client().call(request.who(), body);
+
+        request.link_target(target);
+    });
+}
+
+static void add_link(fuse_req_t handle, fuse_ino_t ino, fuse_ino_t parent, const char *name)
+{
+    Daemon &daemon = daemon_of(handle);
+
+    daemon.serve(handle,
+                 [&daemon, ino = number_of(ino), parent = number_of(parent),
+                  name = std::string(name)](Request &request) -> dtx::Task<> {
+                     auto body = [&](Call &call) { return link(call, ino, parent, name); };
+                     Node node = co_await daemon.client().call(request.who(), body);
+
+                     answer_entry(daemon, request, node);
+                 });
+}
+
+/* Awaited: answers, and then frees a file that has lost its last name. */
+static dtx::Task<> answer_removed(Daemon &daemon, Request &request, std::optional<Node> removed)
+{
+    request.end(0);
+    if (removed && removed->row.links == 0)
+        co_await free_file(daemon.client(), removed->ino);
+}
+
+/* @remove: remove_file() or remove_directory(). */
+static void remove_any(fuse_req_t handle, fuse_ino_t parent, const char *name,
+                       dtx::Task<Node> (*remove)(Call &, uint32_t, std::string_view))
+{
+    Daemon &daemon = daemon_of(handle);
+
+    daemon.serve(handle,
+                 [&daemon, parent = number_of(parent), name = std::string(name),
+                  remove](Request &request) -> dtx::Task<> {
+                     auto body = [&](Call &call) { return remove(call, parent, name); };
+                     Node node = co_await daemon.client().call(request.who(), body);
+
+                     co_await answer_removed(daemon, request, node);
+                 });
+}
+
+static void unlink_name(fuse_req_t handle, fuse_ino_t parent, const char *name)
+{
+    remove_any(handle, parent, name, remove_file);
+}
+
+static void remove_dir(fuse_req_t handle, fuse_ino_t parent, const char *name)
+{
+    remove_any(handle, parent, name, remove_directory);
+}
+
+static void rename_name(fuse_req_t handle, fuse_ino_t parent, const char *name, fuse_ino_t to,
+                        const char *new_name, unsigned int flags)
+{
+    Daemon &daemon = daemon_of(handle);
+
+    daemon.serve(handle,
+                 [&daemon, parent = number_of(parent), name = std::string(name), to = number_of(to),
+                  new_name = std::string(new_name), flags](Request &request) -> dtx::Task<> {
+                     auto body = [&](Call &call) {
+                         return rename(call, Spot{ parent, name }, Spot{ to, new_name }, flags);
+                     };
+                     std::optional<Node> replaced =
+                         co_await daemon.client().call(request.who(), body);
+
+                     co_await answer_removed(daemon, request, replaced);
+                 });
+}
+
+static void get_attributes(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *)
+{
+    Daemon &daemon = daemon_of(handle);
+
+    daemon.serve(handle, [&daemon, ino = number_of(ino)](Request &request) -> dtx::Task<> {
+        auto body = [ino](Call &call) { return held_inode(call, ino); };
+        Node node = co_await daemon.client().call(request.who(), body);
+
+        request.attributes(node);
+    });
+}
+
+static NewTime new_time(const timespec &time)
+{
+    expect(time.tv_sec < INT64_MAX / kSecond && time.tv_sec > INT64_MIN / kSecond, EINVAL);
+    return { false, time.tv_sec * kSecond + time.tv_nsec };
+}
+
+/* What the kernel asks to change, beside the size. */
+static Changes changes_of(const struct stat &wanted, int which)
+{
+    Changes changes;
+
+    if ((which & FUSE_SET_ATTR_MODE) != 0)
+        changes.mode = wanted.st_mode;
+    if ((which & FUSE_SET_ATTR_UID) != 0)
+        changes.uid = wanted.st_uid;
+    if ((which & FUSE_SET_ATTR_GID) != 0)
+        changes.gid = wanted.st_gid;
+    changes.drops_ids = changes.uid || changes.gid;
+    if ((which & FUSE_SET_ATTR_ATIME_NOW) != 0)
+        changes.atime = NewTime{ true };
+    else if ((which & FUSE_SET_ATTR_ATIME) != 0)
+        changes.atime = new_time(wanted.st_atim);
+    if ((which & FUSE_SET_ATTR_MTIME_NOW) != 0)
+        changes.mtime = NewTime{ true };
+    else if ((which & FUSE_SET_ATTR_MTIME) != 0)
+        changes.mtime = new_time(wanted.st_mtim);
+    return changes;
+}
+
+static void set_attributes(fuse_req_t handle, fuse_ino_t ino, struct stat *wanted, int which,
+                           fuse_file_info *)
+{
+    Daemon &daemon = daemon_of(handle);
+
+    daemon.serve(
+        handle,
+        [&daemon, ino = number_of(ino), wanted = *wanted, which](Request &request) -> dtx::Task<> {
+            Client &client = daemon.client();
+            int others = which & ~FUSE_SET_ATTR_SIZE;
+
+            if ((which & FUSE_SET_ATTR_SIZE) != 0) {
+                Node node = co_await resize_file(client, request.who(), ino,
+                                                 static_cast<uint64_t>(wanted.st_size));
+
+                /* Times that come with a size are those of the change, which has set them. */
+                others &= ~(FUSE_SET_ATTR_CTIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW);
+                if (others == 0) {
+                    request.attributes(node);
+                    co_return;
+                }
+            }
+            auto body = [changes = changes_of(wanted, others), ino](Call &call) {
+                return change(call, ino, changes);
+            };
+            Node node = co_await client.call(request.who(), body);
+
+            request.attributes(node);
+        });
+}
+
+static void get_usage(fuse_req_t handle, fuse_ino_t)
+{
+    Daemon &daemon = daemon_of(handle);
+
+    daemon.serve(handle, [&daemon](Request &request) -> dtx::Task<> {
+        Blocks blocks = co_await count_blocks(daemon.client());
+        struct statvfs of {
+        };
+
+        of.f_bsize = of.f_frsize = kBlockBytes;
+        of.f_blocks = blocks.all;
+        of.f_bfree = of.f_bavail = blocks.free;
+        of.f_namemax = kNameMax;
+        request.volume(of);
+    });
+}
+
+void add_tree_operations(fuse_lowlevel_ops &operations)
+{
+    operations.lookup = look_up;
+    operations.forget = forget;
+    operations.forget_multi = forget_many;
+    operations.getattr = get_attributes;
+    operations.setattr = set_attributes;
+    operations.readlink = read_target;
+    operations.mknod = make_node;
+    operations.mkdir = make_directory;
+    operations.symlink = make_link;
+    operations.unlink = unlink_name;
+    operations.rmdir = remove_dir;
+    operations.rename = rename_name;
+    operations.link = add_link;
+    operations.statfs = get_usage;
+}
+
+} // namespace rfs
