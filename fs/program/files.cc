@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * files.cc: rpm-fs stat, ls, cat and cp, by librpmfs.
+ *
+ * Tests: tests/tools/fs_test
+ */
+#include "program/command.h"
+
+#include "cli.h"
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <dirent.h>
+#include <fcntl.h>
+#include <map>
+#include <sys/stat.h>
+
+namespace rfs
+{
+
+static constexpr size_t kPieceBytesMax = 1 << 20; /* copied at once */
+
+/* NAME:/PATH, or a path outside of volumes. */
+struct Target {
+    std::string volume; /* empty: outside */
+    std::string path;
+
+    std::string text() const
+    {
+        return volume.empty() ? path : volume + ":" + path;
+    }
+    Target in(const std::string &name) const
+    {
+        return { volume, path + (path.ends_with('/') ? "" : "/") + name };
+    }
+};
+
+static Target target_of(const std::string &word)
+{
+    size_t colon = word.find(':');
+
+    if (colon == word.npos || word.find('/') < colon)
+        return { "", word };
+    return { word.substr(0, colon), colon + 1 == word.size() ? "/" : word.substr(colon + 1) };
+}
+
+static Target volume_target(const std::string &word)
+{
+    Target target = target_of(word);
+
+    if (target.volume.empty())
+        throw cli::Failure(word + ": name a file as VOLUME:/PATH");
+    return target;
+}
+
+/* Files in volumes and outside, as the calling user sees them. */
+class Files
+{
+  public:
+    explicit Files(const PlaceOptions &place) : place_(place)
+    {
+        int count = getgroups(0, nullptr);
+
+        groups_.resize(static_cast<size_t>(std::max(count, 0)));
+        (void)getgroups(count, groups_.data());
+        who_ = { geteuid(), getegid(), groups_.data(), static_cast<uint32_t>(groups_.size()) };
+    }
+
+    rfs_client *client(const Target &target)
+    {
+        ClientHandle &client = clients_[target.volume];
+
+        if (!client)
+            client = open_client(place_, target.volume);
+        return client.get();
+    }
+    const rfs_cred *who() const
+    {
+        return &who_;
+    }
+    /* False: there is no such file. */
+    bool find(const Target &target, struct stat &stat)
+    {
+        int64_t found = target.volume.empty()
+                            ? (lstat(target.path.c_str(), &stat) == 0 ? 0 : -errno)
+                            : rfs_lstat(client(target), who(), target.path.c_str(), &stat);
+
+        if (found != -ENOENT)
+            checked(target.text(), found);
+        return found == 0;
+    }
+    struct stat stat(const Target &target)
+    {
+        struct stat stat;
+
+        if (!find(target, stat))
+            throw cli::Failure(target.text() + ": " + strerror(ENOENT));
+        return stat;
+    }
+    /* The names in a directory, without "." and "..", sorted. */
+    std::map<std::string, uint8_t> names(const Target &target);
+    std::string link(const Target &target);
+    /* Calls @take(bytes, size) for the contents of a file, in pieces. */
+    void read(const Target &target, const std::function<void(const char *, size_t)> &take);
+    void copy(const Target &from, const Target &to, bool recursive);
+
+  private:
+    void copy_contents(const Target &from, const Target &to, mode_t mode);
+    void copy_directory(const Target &from, const Target &to, mode_t mode);
+
+    const PlaceOptions &place_;
+    std::vector<gid_t> groups_;
+    rfs_cred who_{};
+    std::map<std::string, ClientHandle> clients_;
+};
+
+std::map<std::string, uint8_t> Files::names(const Target &target)
+{
+    std::map<std::string, uint8_t> names;
+
+    if (target.volume.empty()) {
+        DIR *dir = opendir(target.path.c_str());
+
+        checked(target.text(), dir == nullptr ? -errno : 0);
+        while (dirent *entry = readdir(dir))
+            names[entry->d_name] = entry->d_type;
+        closedir(dir);
+    } else {
+        rfs_dir *dir = nullptr;
+        rfs_dirent entry;
+        int got = rfs_opendir(client(target), who(), target.path.c_str(), &dir);
+
+        checked(target.text(), got);
+        while ((got = rfs_readdir(dir, &entry)) > 0)
+            names[entry.name] = entry.type;
+        rfs_closedir(&dir);
+        checked(target.text(), got);
+    }
+    names.erase(".");
+    names.erase("..");
+    return names;
+}
+
+std::string Files::link(const Target &target)
+{
+    std::string text(4096, '\0');
+    int64_t got = target.volume.empty() ? readlink(target.path.c_str(), text.data(), text.size())
+                                        : rfs_readlink(client(target), who(), target.path.c_str(),
+                                                       text.data(), text.size());
+
+    text.resize(static_cast<size_t>(
+        checked(target.text(), target.volume.empty() && got < 0 ? -errno : got)));
+    return text;
+}
+
+void Files::read(const Target &target, const std::function<void(const char *, size_t)> &take)
+{
+    std::vector<char> bytes(kPieceBytesMax);
+    int64_t got = 0;
+
+    if (target.volume.empty()) {
+        int fd = open(target.path.c_str(), O_RDONLY | O_CLOEXEC);
+
+        checked(target.text(), fd < 0 ? -errno : 0);
+        while ((got = ::read(fd, bytes.data(), bytes.size())) > 0)
+            take(bytes.data(), static_cast<size_t>(got));
+        got = got < 0 ? -errno : 0;
+        close(fd);
+    } else {
+        rfs_file *file = nullptr;
+        uint64_t at = 0;
+
+        checked(target.text(),
+                rfs_open(client(target), who(), target.path.c_str(), O_RDONLY, 0, &file));
+        while ((got = rfs_pread(file, bytes.data(), bytes.size(), at)) > 0) {
+            take(bytes.data(), static_cast<size_t>(got));
+            at += static_cast<uint64_t>(got);
+        }
+        rfs_close(&file);
+    }
+    checked(target.text(), got);
+}
+
+void Files::copy_contents(const Target &from, const Target &to, mode_t mode)
+{
+    const int flags = O_WRONLY | O_CREAT | O_TRUNC;
+
+    if (to.volume.empty()) {
+        int fd = open(to.path.c_str(), flags | O_CLOEXEC, mode & 07777);
+
+        checked(to.text(), fd < 0 ? -errno : 0);
+        read(from, [&](const char *bytes, size_t size) {
+            for (size_t done = 0; done < size;) {
+                ssize_t put = write(fd, bytes + done, size - done);
+
+                checked(to.text(), put < 0 ? -errno : 0);
+                done += static_cast<size_t>(put);
+            }
+        });
+        checked(to.text(), close(fd) != 0 ? -errno : 0);
+        return;
+    }
+
+    rfs_file *file = nullptr;
+    uint64_t at = 0;
+
+    checked(to.text(), rfs_open(client(to), who(), to.path.c_str(), flags, mode & 07777, &file));
+    read(from, [&](const char *bytes, size_t size) {
+        for (size_t done = 0; done < size;) {
+            int64_t put = checked(to.text(), rfs_pwrite(file, bytes + done, size - done, at));
+
+            done += static_cast<size_t>(put);
+            at += static_cast<uint64_t>(put);
+        }
+    });
+    rfs_close(&file);
+}
+
+void Files::copy_directory(const Target &from, const Target &to, mode_t mode)
+{
+    struct stat stat;
+
+    if (!find(to, stat)) {
+        /* Writable until all is in it. */
+        mode_t first = (mode & 07777) | S_IRWXU;
+
+        checked(to.text(), to.volume.empty()
+                               ? (mkdir(to.path.c_str(), first) == 0 ? 0 : -errno)
+                               : rfs_mkdir(client(to), who(), to.path.c_str(), first));
+    }
+    for (const auto &[name, type] : names(from))
+        copy(from.in(name), to.in(name), true);
+    checked(to.text(), to.volume.empty()
+                           ? (chmod(to.path.c_str(), mode & 07777) == 0 ? 0 : -errno)
+                           : rfs_chmod(client(to), who(), to.path.c_str(), mode & 07777));
+}
+
+void Files::copy(const Target &from, const Target &to, bool recursive)
+{
+    struct stat stat = this->stat(from);
+
+    if (S_ISDIR(stat.st_mode)) {
+        if (!recursive)
+            throw cli::Failure(from.text() + ": is a directory: copy it with -r");
+        copy_directory(from, to, stat.st_mode);
+    } else if (S_ISLNK(stat.st_mode)) {
+        std::string target = link(from);
+
+        checked(to.text(), to.volume.empty()
+                               ? (symlink(target.c_str(), to.path.c_str()) == 0 ? 0 : -errno)
+                               : rfs_symlink(client(to), who(), target.c_str(), to.path.c_str()));
+    } else if (S_ISREG(stat.st_mode)) {
+        copy_contents(from, to, stat.st_mode);
+    } else {
+        throw cli::Failure(from.text() + ": is a device, socket or pipe, which cp does not copy");
+    }
+}
+
+static std::string mode_text(mode_t mode)
+{
+    static const char types[] = "?pc?d?b?-?l?s???";
+    std::string text(1, types[mode >> 12 & 15]);
+
+    for (int bit = 8; bit >= 0; bit--)
+        text += (mode >> bit & 1) != 0 ? "xwr"[bit % 3] : '-';
+    if ((mode & S_ISUID) != 0)
+        text[3] = text[3] == 'x' ? 's' : 'S';
+    if ((mode & S_ISGID) != 0)
+        text[6] = text[6] == 'x' ? 's' : 'S';
+    if ((mode & S_ISVTX) != 0)
+        text[9] = text[9] == 'x' ? 't' : 'T';
+    return text;
+}
+
+static std::string line_of(const struct stat &stat, const std::string &name)
+{
+    char text[160];
+    char time[32];
+    struct tm broken;
+
+    strftime(time, sizeof(time), "%Y-%m-%d %H:%M:%S", localtime_r(&stat.st_mtim.tv_sec, &broken));
+    snprintf(text, sizeof(text), "%s %5lu %6u %6u %12jd %s ", mode_text(stat.st_mode).c_str(),
+             static_cast<unsigned long>(stat.st_nlink), stat.st_uid, stat.st_gid,
+             static_cast<intmax_t>(stat.st_size), time);
+    return text + name + "\n";
+}
+
+namespace
+{
+
+struct FileOptions {
+    PlaceOptions place;
+    std::vector<std::string> words;
+    bool flag = false;
+};
+
+} // namespace
+
+static std::shared_ptr<FileOptions> file_options(CLI::App &app, const char *about)
+{
+    auto options = std::make_shared<FileOptions>();
+
+    app.add_option("FILE", options->words, about)->required();
+    add_place(app, options->place);
+    return options;
+}
+
+Body add_stat(CLI::App &app)
+{
+    auto options = file_options(app, "VOLUME:/PATH");
+
+    return [options] {
+        Files files(options->place);
+
+        for (const std::string &word : options->words) {
+            Target target = volume_target(word);
+            struct stat stat = files.stat(target);
+
+            cli::print(std::to_string(stat.st_ino) + " " + line_of(stat, target.text()));
+        }
+        return cli::kDone;
+    };
+}
+
+Body add_list(CLI::App &app)
+{
+    auto options = file_options(app, "VOLUME:/PATH");
+
+    app.add_flag("-l", options->flag, "with attributes");
+    return [options] {
+        Files files(options->place);
+
+        for (const std::string &word : options->words) {
+            Target target = volume_target(word);
+
+            for (const auto &[name, type] : files.names(target))
+                cli::print(options->flag ? line_of(files.stat(target.in(name)), name)
+                                         : name + "\n");
+        }
+        return cli::kDone;
+    };
+}
+
+Body add_print(CLI::App &app)
+{
+    auto options = file_options(app, "VOLUME:/PATH");
+
+    return [options] {
+        Files files(options->place);
+
+        for (const std::string &word : options->words)
+            files.read(volume_target(word), [](const char *bytes, size_t size) {
+                cli::print(std::string(bytes, size));
+            });
+        return cli::kDone;
+    };
+}
+
+Body add_copy(CLI::App &app)
+{
+    auto options =
+        file_options(app, "files, and where to copy them: VOLUME:/PATH, or PATH outside");
+
+    app.add_flag("-r", options->flag, "directories with all that is in them");
+    return [options] {
+        Files files(options->place);
+
+        if (options->words.size() < 2)
+            throw cli::Failure("cp needs a file and where to copy it");
+
+        Target to = target_of(options->words.back());
+        struct stat stat;
+        bool into = files.find(to, stat) && S_ISDIR(stat.st_mode);
+
+        if (options->words.size() > 2 && !into)
+            throw cli::Failure(to.text() + ": is no directory, and several files are named");
+        for (size_t i = 0; i + 1 < options->words.size(); i++) {
+            Target from = target_of(options->words[i]);
+            std::string name = from.path;
+
+            while (name.ends_with('/'))
+                name.pop_back();
+            name = name.substr(name.rfind('/') + 1);
+            files.copy(from, into && !name.empty() ? to.in(name) : to, options->flag);
+        }
+        return cli::kDone;
+    };
+}
+
+} // namespace rfs

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * volume.cc: rpm-fs mkfs, mount, check and df.
+ *
+ * check ends as e2fsck does: 0 nothing is wrong, 4 something is, 8 it could not look.
+ *
+ * Tests: tests/tools/fs_test, tests/fs/mount_test
+ */
+#include "program/command.h"
+
+#include "core/check/check.h"
+#include "core/client/usage.h"
+#include "core/client/volume.h"
+#include "mount/mount.h"
+#include <dtx/checks.h>
+
+#include "cli.h"
+
+#include <cinttypes>
+#include <set>
+#include <sstream>
+
+namespace rfs
+{
+
+static constexpr double kNoLimit = 300000000; /* seconds: nine years */
+
+Body add_make(CLI::App &app)
+{
+    struct Options {
+        PlaceOptions place;
+        std::string name;
+        uint64_t bytes = 0;
+        uint64_t bytes_per_inode = 0;
+        uint32_t replicas = 1;
+        uint32_t mode = 0755;
+    };
+    auto options = std::make_shared<Options>();
+
+    app.add_option("NAME", options->name, "of the new volume")->required();
+    add_place(app, options->place);
+    cli::size_option(&app, "--size", options->bytes,
+                     "room for the contents of files, on all servers together; each copy takes as "
+                     "much")
+        ->required();
+    cli::size_option(&app, "--bytes-per-inode", options->bytes_per_inode,
+                     "room for one file in so many bytes (16K)");
+    app.add_option("--replicas", options->replicas, "copies, each on another server (1)")
+        ->check(CLI::Range(1u, 256u));
+    app.footer("The root directory belongs to the user who calls this.");
+    return [options] {
+        dtx::Options servers = servers_of(options->place, options->name);
+        rfs_opts opts = rfs_opts_init();
+        rfs_make_opts make = rfs_make_opts_init();
+        std::vector<const char *> urls;
+
+        for (const std::string &url : servers.urls)
+            urls.push_back(url.c_str());
+        opts.name = options->name.c_str();
+        opts.urls = urls.data();
+        opts.url_count = static_cast<uint32_t>(urls.size());
+        opts.secret = servers.secret.empty() ? nullptr : servers.secret.c_str();
+        opts.patience_us = servers.retry_us;
+        make.bytes = options->bytes;
+        make.bytes_per_inode = options->bytes_per_inode;
+        make.replicas = options->replicas;
+        make.uid = getuid();
+        make.gid = getgid();
+        checked(options->name, rfs_make(&opts, &make));
+        return cli::kDone;
+    };
+}
+
+/* Options of fstab that are for other programs. */
+static bool is_for_others(const std::string &word)
+{
+    static const std::set<std::string> others = { "auto",  "noauto",  "user",   "nouser",
+                                                  "users", "_netdev", "nofail", "defaults",
+                                                  "rw",    "owner" };
+
+    return others.count(word) != 0 || word.compare(0, 2, "x-") == 0;
+}
+
+/* Takes what is ours out of the words of -o, and leaves the kernel's. */
+static std::string take_mount_options(const std::string &words, PlaceOptions &place)
+{
+    std::istringstream each(words);
+    std::string kernel;
+
+    for (std::string word; std::getline(each, word, ',');) {
+        size_t equals = word.find('=');
+        std::string key = word.substr(0, equals);
+        std::string value = equals == word.npos ? "" : word.substr(equals + 1);
+
+        if (key == "url")
+            place.urls.push_back(value);
+        else if (key == "conf")
+            place.conf = value;
+        else if (key == "secret-file")
+            cli::secret_file() = value;
+        else if (key == "patience" && atof(value.c_str()) > 0)
+            place.patience_s = atof(value.c_str());
+        else if (key == "patience")
+            throw cli::Failure("patience: '" + value + "' is not a number of seconds above 0");
+        else if (!word.empty() && !is_for_others(word))
+            kernel += (kernel.empty() ? "" : ",") + word;
+    }
+    return kernel;
+}
+
+Body add_mount(CLI::App &app)
+{
+    struct Options {
+        PlaceOptions place;
+        std::string words;
+        MountOptions mount;
+    };
+    auto options = std::make_shared<Options>();
+
+    app.add_option("NAME", options->mount.volume, "of the volume")->required();
+    app.add_option("DIR", options->mount.directory, "where")->required();
+    add_place(app, options->place);
+    app.add_option("-o", options->words,
+                   "as of mount(8), separated by commas: url=URL, conf=FILE, secret-file=FILE, "
+                   "patience=SECONDS, and those of the kernel, such as ro")
+        ->type_name("OPTIONS");
+    app.add_flag("-f,--foreground", options->mount.foreground, "serve until it is unmounted");
+    app.footer("End it with umount DIR, or fusermount3 -u DIR.");
+    return [options] {
+        options->mount.kernel = take_mount_options(options->words, options->place);
+        mount_volume(options->mount, servers_of(options->place, options->mount.volume, kNoLimit));
+        return cli::kDone;
+    };
+}
+
+static int print_findings(const dtx::Findings &findings)
+{
+    uint64_t broken = 0;
+
+    for (const dtx::Finding &each : findings.all())
+        broken += each.broken;
+    for (const std::string &text : findings.texts())
+        cli::print(text + "\n");
+    cli::print(broken == 0 ? "check clean\n" : "check found " + std::to_string(broken) + "\n");
+    return broken == 0 ? 0 : 4;
+}
+
+Body add_check(CLI::App &app)
+{
+    struct Options {
+        PlaceOptions place;
+        std::string name;
+        bool data = false;
+    };
+    auto options = std::make_shared<Options>();
+
+    app.add_option("NAME", options->name, "of the volume")->required();
+    add_place(app, options->place);
+    app.add_flag("--data", options->data, "read all blocks, on each copy, too");
+    app.footer("First finishes what dead clients have begun. Other clients must not change the "
+               "volume\nmeanwhile. Exit status: 0 nothing is wrong, 4 something is, 8 it could not "
+               "look.");
+    return [options] {
+        try {
+            OpenVolume open = open_volume(options->name, servers_of(options->place, options->name));
+
+            (void)open.cluster->recover();
+
+            dtx::Findings findings = check_tables(open);
+
+            for (const dtx::Findings &of_copy : dtx::checks::check_copies(*open.cluster))
+                findings.append(of_copy);
+            findings.append(dtx::checks::check_indexes(*open.cluster, 0));
+            if (options->data)
+                findings.append(check_data(open));
+            return print_findings(findings);
+        } catch (const std::exception &error) {
+            fprintf(stderr, "rpm-fs: %s\n", error.what());
+            return 8;
+        }
+    };
+}
+
+Body add_usage(CLI::App &app)
+{
+    struct Options {
+        PlaceOptions place;
+        std::string name;
+        bool json = false;
+    };
+    auto options = std::make_shared<Options>();
+
+    app.add_option("NAME", options->name, "of the volume")->required();
+    add_place(app, options->place);
+    app.add_flag("--json", options->json, "as JSON");
+    return [options] {
+        OpenVolume open = open_volume(options->name, servers_of(options->place, options->name));
+        Client client(open);
+        Blocks blocks = client.finish(count_blocks(client));
+        uint64_t files = 0;
+        uint64_t files_max = open.volume.tables.sizes.inodes * open.volume.shards;
+        char text[256];
+
+        open.cluster->each_row(open.volume.tables.inodes.number, 0,
+                               [&](uint64_t, const void *, size_t) { files++; });
+        snprintf(text, sizeof(text),
+                 options->json ? "{\"bytes\": %" PRIu64 ", \"free_bytes\": %" PRIu64
+                                 ", \"files\": %" PRIu64 ", \"files_max\": %" PRIu64 "}\n"
+                               : "bytes %" PRIu64 " free %" PRIu64 " files %" PRIu64 " of %" PRIu64
+                                 "\n",
+                 blocks.all * kBlockBytes, blocks.free * kBlockBytes, files, files_max);
+        cli::print(text);
+        return cli::kDone;
+    };
+}
+
+} // namespace rfs
