@@ -56,6 +56,8 @@ Body add_make(CLI::App &app);
 Body add_mount(CLI::App &app);
 Body add_check(CLI::App &app);
 Body add_usage(CLI::App &app);
+Body add_promote(CLI::App &app);
+Body add_restore(CLI::App &app);
 Body add_stat(CLI::App &app);
 Body add_list(CLI::App &app);
 Body add_print(CLI::App &app);

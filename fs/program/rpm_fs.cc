@@ -37,6 +37,8 @@ const Command kCommands[] = {
     { "stat", "Show the attributes of files", rfs::add_stat },
     { "ls", "List directories", rfs::add_list },
     { "cat", "Print the contents of files", rfs::add_print },
+    { "promote", "Continue without servers that are permanently lost", rfs::add_promote },
+    { "restore", "Use a server again that was promoted away", rfs::add_restore },
     { "cp", "Copy files into a volume, out of it, or within it", rfs::add_copy },
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * volume.cc: rpm-fs mkfs, mount, check and df.
+ * volume.cc: rpm-fs mkfs, mount, check, df, promote and restore.
  *
  * check ends as e2fsck does: 0 nothing is wrong, 4 something is, 8 it could not look.
  *
@@ -210,6 +210,61 @@ Body add_usage(CLI::App &app)
                                  "\n",
                  blocks.all * kBlockBytes, blocks.free * kBlockBytes, files, files_max);
         cli::print(text);
+        return cli::kDone;
+    };
+}
+
+namespace
+{
+
+struct ServerOptions {
+    PlaceOptions place;
+    std::string name;
+    std::vector<uint32_t> servers;
+};
+
+} // namespace
+
+static std::shared_ptr<ServerOptions> server_options(CLI::App &app, const char *about)
+{
+    auto options = std::make_shared<ServerOptions>();
+
+    app.add_option("NAME", options->name, "of the volume")->required();
+    add_place(app, options->place);
+    app.add_option("--server", options->servers, about)
+        ->required()
+        ->check(CLI::Range(0u, 255u))
+        ->allow_extra_args(false)
+        ->type_name("N");
+    return options;
+}
+
+Body add_promote(CLI::App &app)
+{
+    auto options = server_options(app, "a lost server by its place in the volume's list, from 0");
+
+    app.footer("Stop the server first, and keep it stopped: mounts that can still reach it would "
+               "go on\nusing it. Name all lost servers in one command. May be interrupted and "
+               "repeated.");
+    return [options] {
+        OpenVolume open = find_volume(options->name, servers_of(options->place, options->name));
+
+        (void)open.cluster->promote(options->servers);
+        return cli::kDone;
+    };
+}
+
+Body add_restore(CLI::App &app)
+{
+    auto options = server_options(app, "the server, which runs again, by its place from 0");
+
+    app.footer("Start the server first, with its pool or an empty one. May be interrupted and "
+               "repeated.");
+    return [options] {
+        OpenVolume open = find_volume(options->name, servers_of(options->place, options->name));
+
+        for (uint32_t server : options->servers)
+            (void)open.cluster->restore(server);
         return cli::kDone;
     };
 }

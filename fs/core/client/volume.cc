@@ -84,9 +84,22 @@ static VolumeRow volume_row(const dtx::Cluster &cluster, const Tables &tables)
     return *row;
 }
 
-OpenVolume open_volume(const std::string &name, dtx::Options options)
+/* As dtx::stored_database(), in the words of a volume. */
+static dtx::StoredDatabase stored_volume(const std::string &name, const dtx::Options &options)
 {
-    dtx::StoredDatabase stored = dtx::stored_database(name, options);
+    try {
+        return dtx::stored_database(name, options);
+    } catch (const dtx::Error &error) {
+        if (error.code() != RPM_E_NOENT)
+            throw;
+        throw dtx::Error(RPM_E_NOENT, "there is no volume '" + name + "' on these servers: name "
+                                      "another one, or make it with rpm-fs mkfs");
+    }
+}
+
+OpenVolume find_volume(const std::string &name, dtx::Options options)
+{
+    dtx::StoredDatabase stored = stored_volume(name, options);
     Sizes sizes = Sizes::of_text(name, stored.comment);
 
     if (stored.servers != options.urls.size())
@@ -101,6 +114,13 @@ OpenVolume open_volume(const std::string &name, dtx::Options options)
     OpenVolume open{ { Tables(name, sizes), 0, shards }, nullptr };
 
     open.cluster = std::make_unique<dtx::Cluster>(open.volume.tables.schema, std::move(options));
+    return open;
+}
+
+OpenVolume open_volume(const std::string &name, dtx::Options options)
+{
+    OpenVolume open = find_volume(name, std::move(options));
+
     open.cluster->verify();
     open.volume.name_seed = volume_row(*open.cluster, open.volume.tables).name_seed;
     return open;

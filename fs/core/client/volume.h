@@ -36,6 +36,10 @@ struct OpenVolume {
     std::unique_ptr<dtx::Cluster> cluster;
 };
 
+/* Finds a volume by the first server that answers, for calls of Cluster that others need not answer:
+ * promote(), restore(). Of its files nothing can be read. Throws as open_volume(). */
+OpenVolume find_volume(const std::string &name, dtx::Options options);
+
 /* Opens a volume. Of @options, replicas are those of the volume. Throws dtx::Error: RPM_E_NOENT,
  * there is none; RPM_E_FOREIGN, the database is not a volume; RPM_E_VERSION, another version made
  * it; RPM_E_INVAL, it has another number of servers; RPM_E_CORRUPT, making it was interrupted. */

@@ -74,7 +74,7 @@ Sizes Sizes::of_text(const std::string &volume, const std::string &text)
         throw dtx::Error(RPM_E_FOREIGN,
                          "the database '" + volume + "' is not a volume: its comment is \"" + text +
                              "\", expected \"rpmfs inodes=NUMBER slabs=NUMBER\"; name another one, "
-                             "or make a volume with rfs_make()");
+                             "or make a volume with rpm-fs mkfs");
     return sizes;
 }
 
