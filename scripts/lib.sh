@@ -16,7 +16,7 @@ CONFIGURE=() # further settings for cmake
 # options; and of drawing.
 BUILD_PACKAGES=(cmake ninja-build gcc g++ pkg-config libpmem2-dev libpmem-dev libpmemlog-dev
     libnuma-dev libxxhash-dev libssl-dev libibverbs-dev librdmacm-dev libcli11-dev nlohmann-json3-dev
-    libsystemd-dev catch2 python3)
+    libsystemd-dev libfuse3-dev fuse3 catch2 python3)
 QUICK_PACKAGES=(git clang-14 libclang-rt-14-dev clang-format-14)
 TEST_PACKAGES=(mandoc valgrind strace binutils librpm-dev zsh)
 # The peers of rpm-bench compare --peer and dtx-peer, which report a missing one.

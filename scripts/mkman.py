@@ -279,7 +279,7 @@ def pages(options):
     format_file = top / 'lib/FORMAT.md'
     if format_file.exists():
         yield 'man5/librpm-format.5', format_page(format_file.read_text(), options)
-    for path in sorted(path for folder in ('tools', 'lib', 'dtx')
+    for path in sorted(path for folder in ('tools', 'lib', 'dtx', 'fs')
                        for path in top.glob(f'{folder}/man/*.[1-8]')):
         yield f'man{path.suffix[1:]}/{path.name}', handmade_page(path, headers, options)
 

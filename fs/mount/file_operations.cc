@@ -2,8 +2,8 @@
 /*
  * file_operations.cc: open, read, write and close files; list directories.
  *
- * A call that has been answered is durable, so there is nothing to flush: the kernel gets ENOSYS for
- * fsync and flush, which it takes for success, and does not ask again.
+ * A call that has been answered is durable, so there is nothing to flush: the kernel gets ENOSYS
+ * for fsync and flush, which it takes for success, and does not ask again.
  *
  * Tests: tests/fs/mount_test
  */

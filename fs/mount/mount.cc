@@ -10,6 +10,7 @@
 #include "core/file/contents.h"
 #include "mount/daemon.h"
 #include "mount/operations.h"
+#include <dtx/error.h>
 
 #include <cerrno>
 #include <csignal>
@@ -133,6 +134,30 @@ class Mounted
     fuse_session *session_;
 };
 
+/* A client that is noted as one that has the volume open, until the end. */
+class Noted
+{
+  public:
+    explicit Noted(Client &client) : client_(client)
+    {
+        client_.finish(mount(client_));
+    }
+    Noted(const Noted &) = delete;
+    Noted &operator=(const Noted &) = delete;
+    /* If that fails, others find that the client has died. */
+    ~Noted()
+    {
+        try {
+            client_.finish(unmount(client_));
+        } catch (const dtx::Error &) {
+        } catch (const Failure &) {
+        }
+    }
+
+  private:
+    Client &client_;
+};
+
 static void log_line(bool foreground, const std::string &text)
 {
     if (foreground)
@@ -167,14 +192,11 @@ static void serve(const MountOptions &options, dtx::Options servers,
     Client client(open);
     Daemon daemon(client, log);
 
-    client.finish(mount(client));
-    {
-        Mounted mounted(options, daemon);
+    Noted noted(client);
+    Mounted mounted(options, daemon);
 
-        ready();
-        daemon.run(mounted.session());
-    }
-    client.finish(unmount(client));
+    ready();
+    daemon.run(mounted.session());
 }
 
 /* In a process of its own: the parent reads from @to why it failed, or nothing. */

@@ -2,8 +2,8 @@
 /*
  * request.h: a request of the kernel, and the one reply to it.
  *
- * Attributes and names are valid in the kernel for no time at all: another mount may change them, so
- * the kernel asks again for each call.
+ * Attributes and names are valid in the kernel for no time at all: another mount may change them,
+ * so the kernel asks again for each call.
  *
  * Tests: tests/fs/mount_test
  */

@@ -98,8 +98,9 @@ static dtx::StoredDatabase stored_volume(const std::string &name, const dtx::Opt
     } catch (const dtx::Error &error) {
         if (error.code() != RPM_E_NOENT)
             throw;
-        throw dtx::Error(RPM_E_NOENT, "there is no volume '" + name + "' on these servers: name "
-                                      "another one, or make it with rpm-fs mkfs");
+        throw dtx::Error(RPM_E_NOENT, "there is no volume '" + name +
+                                          "' on these servers: name "
+                                          "another one, or make it with rpm-fs mkfs");
     }
 }
 

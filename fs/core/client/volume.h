@@ -36,8 +36,8 @@ struct OpenVolume {
     std::unique_ptr<dtx::Cluster> cluster;
 };
 
-/* Finds a volume by the first server that answers, for calls of Cluster that others need not answer:
- * promote(), restore(). Of its files nothing can be read. Throws as open_volume(). */
+/* Finds a volume by the first server that answers, for calls of Cluster that need not all of them:
+ * promote(), restore(). Calls on its files do not work. Throws as open_volume(). */
 OpenVolume find_volume(const std::string &name, dtx::Options options);
 
 /* Opens a volume. Of @options, replicas are those of the volume. Throws dtx::Error: RPM_E_NOENT,

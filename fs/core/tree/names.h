@@ -63,8 +63,8 @@ inline constexpr uint64_t kDotCookies = 2; /* 1 and 2 are the cookies of "." and
 dtx::Task<std::vector<Listed>> list_names(Call &call, uint32_t directory, uint64_t cookie,
                                           uint32_t limit);
 
-/* Awaited: the same with "." and "..", which come first and beside @limit. Failure: ENOTDIR; ESTALE,
- * the directory is gone. */
+/* Awaited: the same with "." and "..", which come first and beside @limit. Failure: ENOTDIR;
+ * ESTALE, the directory is gone. */
 dtx::Task<std::vector<Listed>> list_directory(Call &call, uint32_t directory, uint64_t cookie,
                                               uint32_t limit);
 

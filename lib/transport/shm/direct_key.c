@@ -30,7 +30,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define POPULATE_MAX (64u << 20) /* bytes of an object whose page tables are filled when it is opened */
+#define POPULATE_MAX (64u << 20) /* bytes of an object whose page tables are filled at once */
 
 static int map_file(int fd, uint64_t bytes, uint32_t medium, unsigned char **base)
 {
