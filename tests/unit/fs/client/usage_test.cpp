@@ -10,7 +10,7 @@ static rfs::Blocks blocks_of(TestVolume &volume)
     return volume.client->finish(rfs::count_blocks(*volume.client));
 }
 
-TEST_CASE("usage: blocks are counted on all servers, one copy of each")
+TEST_CASE("fs: blocks are counted on all servers, one copy of each")
 {
     TestVolume volume(2, 2, "", { 400, 2 });
     std::vector<char> bytes(1 << 20, 'x');

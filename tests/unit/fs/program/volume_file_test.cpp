@@ -15,7 +15,7 @@ static std::string wrong_with(const std::string &text)
     return "";
 }
 
-TEST_CASE("volume file: a volume's file names servers in their order, a secret and a patience")
+TEST_CASE("fs: a volume's file names servers in their order, a secret and a patience")
 {
     rfs::VolumePlace place = rfs::parse_volume_file("home.conf", "# two servers\n"
                                                                  "server = tcp://a:1/pool?x=y\n"
@@ -31,7 +31,7 @@ TEST_CASE("volume file: a volume's file names servers in their order, a secret a
     CHECK(rfs::parse_volume_file("f", "server = a").patience_s == 0);
 }
 
-TEST_CASE("volume file: an error in a volume's file names its line")
+TEST_CASE("fs: an error in a volume's file names its line")
 {
     CHECK(wrong_with("server = a\nserver b\n") == "home.conf:2: expected \"key = value\"");
     CHECK(wrong_with("server =\n") == "home.conf:1: 'server' has no value");
@@ -44,7 +44,7 @@ TEST_CASE("volume file: an error in a volume's file names its line")
     CHECK(wrong_with("# nothing\n").find("names no server") != std::string::npos);
 }
 
-TEST_CASE("volume file: a volume's file that is not there is named, with what to do")
+TEST_CASE("fs: a volume's file that is not there is named, with what to do")
 {
     CHECK(rfs::volume_file("home") == "/etc/librpm/fs/home.conf");
     CHECK_THROWS_WITH(rfs::read_volume_file("/nonexistent/x.conf"),
