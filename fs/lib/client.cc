@@ -60,7 +60,7 @@ void take_turn(rfs_client *client)
     client->next_turn_ns = now + kTurnNs;
     try {
         client->client.finish(
-            look_at_orphans(client->client, client->turns++ % kDeadTurns == kDeadTurns - 1));
+            take_turn(client->client, client->turns++ % kDeadTurns == kDeadTurns - 1));
     } catch (const Failure &) {    /* the next turn tries again, and so does the call that needs */
     } catch (const dtx::Error &) { /* the server that does not answer */
     }
@@ -183,7 +183,7 @@ void rfs_unmount(rfs_client **client)
 int rfs_turn(rfs_client *client)
 {
     return rfs::guarded([client] {
-        client->client.finish(rfs::look_at_orphans(client->client, true));
+        client->client.finish(rfs::take_turn(client->client, true));
         return 0;
     });
 }

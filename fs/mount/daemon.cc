@@ -132,12 +132,12 @@ bool Daemon::receive_one(fuse_session *session)
 }
 
 /* Awaited: free what other clients have removed. */
-dtx::Task<> Daemon::take_turn()
+dtx::Task<> Daemon::turn()
 {
     if (std::exchange(in_turn_, true))
         co_return;
     try {
-        co_await look_at_orphans(client_, turns_++ % kDeadTurns == kDeadTurns - 1);
+        co_await take_turn(client_, turns_++ % kDeadTurns == kDeadTurns - 1);
     } catch (...) { /* the next turn tries again */
         (void)error_of_exception();
     }
@@ -220,7 +220,7 @@ dtx::Task<> Daemon::receive(fuse_session *session)
                 fuse_session_exit(session);
             } else if (fd == timer.get()) {
                 (void)!::read(fd, &times, sizeof(times));
-                client_.session().start(take_turn());
+                client_.session().start(turn());
             }
         }
         for (int i = 0; i < kReceivedAtOnce && fuse_session_exited(session) == 0; i++) {

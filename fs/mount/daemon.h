@@ -91,7 +91,7 @@ class Daemon
     int error_of_exception();
     dtx::Task<> receive(fuse_session *session);
     bool receive_one(fuse_session *session);
-    dtx::Task<> take_turn();
+    dtx::Task<> turn();
 
     Client &client_;
     std::function<void(const std::string &)> log_;

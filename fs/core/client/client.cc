@@ -7,10 +7,15 @@
 #include "core/client/client.h"
 
 #include "core/client/clock.h"
+#include "core/tree/mounts.h"
 #include <dtx/error.h>
 
 namespace rfs
 {
+
+/* How long a client waits that has ended another's time as the solo client: longer than kKeepNs. */
+static constexpr uint64_t kWaitNs = kKeepNs + kKeepNs / 10;
+static constexpr uint64_t kAgainNs = 1000000; /* between looks whether another call has entered */
 
 static uint64_t random_seed()
 {
@@ -40,6 +45,44 @@ void Client::finish(dtx::Task<> task)
 
     tasks.push_back(std::move(task));
     session_.run(std::move(tasks));
+}
+
+dtx::Task<> Client::enter()
+{
+    uint64_t joined = 0;
+    auto body = [&](Call &call) {
+        joined = session_.counters().rejoined;
+        return add_client(call, call.coordinator);
+    };
+    bool waits = co_await run_once<bool>(kSelf, body, false);
+
+    if (waits)
+        co_await session_.sleep_until(dtx::now_ns() + kWaitNs);
+    joined_ = joined;
+    entered_ = true;
+}
+
+dtx::Task<> Client::leave()
+{
+    entered_ = false;
+    co_await call(kSelf, [](Call &call) { return remove_client(call, call.coordinator); });
+}
+
+/* Awaited: of calls that run beside each other, one enters, and the others wait. */
+dtx::Task<> Client::enter_again()
+{
+    if (entering_) {
+        co_await session_.sleep_until(dtx::now_ns() + kAgainNs);
+        co_return;
+    }
+    entering_ = true;
+    try {
+        co_await enter();
+    } catch (...) {
+        entering_ = false;
+        throw;
+    }
+    entering_ = false;
 }
 
 Call Client::begin(dtx::Txn &txn, const Credentials &who)

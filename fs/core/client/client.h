@@ -85,16 +85,42 @@ class Client
     {
         return space_;
     }
+    /* Awaited: note that the client has the volume open, and wait if another one was the solo client
+     * (tree/mounts.h). If the session joins again later, other clients may have taken this one for
+     * dead: then its next call does the same first. leave(): it has closed the volume. */
+    dtx::Task<> enter();
+    dtx::Task<> leave();
 
   private:
     /* What a body returned; of a body that returns nothing, that it has ended. */
     template <class Result>
     using Kept = std::conditional_t<std::is_void_v<Result>, std::monostate, Result>;
 
+    /* Ends an attempt: the client has to be mounted again. */
+    struct Stale {
+    };
+
     template <class Result, class Body> dtx::Task<Result> run(const Credentials &who, Body body)
+    {
+        for (;;) {
+            while (is_stale())
+                co_await enter_again();
+            try {
+                co_return co_await run_once<Result>(who, body, true);
+            } catch (const Stale &) {
+            }
+        }
+    }
+
+    /* @checks: the client must not be stale. */
+    template <class Result, class Body>
+    dtx::Task<Result> run_once(const Credentials &who, Body &body, bool checks)
     {
         std::optional<Kept<Result>> result;
         dtx::Outcome outcome = co_await session_.transact([&](dtx::Txn &txn) -> dtx::Task<bool> {
+            if (checks && is_stale())
+                throw Stale{};
+
             Call call = begin(txn, who);
 
             if constexpr (std::is_void_v<Result>) {
@@ -112,12 +138,20 @@ class Client
             co_return std::move(*result);
     }
 
+    bool is_stale() const
+    {
+        return entered_ && joined_ != session_.counters().rejoined;
+    }
+    dtx::Task<> enter_again();
     Call begin(dtx::Txn &txn, const Credentials &who);
 
     const OpenVolume &open_;
     dtx::Session session_;
     dtx::SplitMix64 random_;
     OpenFiles open_files_;
+    bool entered_ = false;
+    bool entering_ = false;
+    uint64_t joined_ = 0; /* Counters::rejoined when it entered */
     Space space_{ *this };
 };
 

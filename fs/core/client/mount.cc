@@ -7,6 +7,7 @@
 #include "core/client/mount.h"
 
 #include "core/client/files.h"
+#include "core/tree/mounts.h"
 #include "core/tree/orphans.h"
 
 namespace rfs
@@ -46,8 +47,7 @@ static bool is_dead(Client &client, uint32_t coordinator, Asked &asked)
 }
 
 /* Awaited: take off the clients that hold an orphan and have died. A client that has joined since
- * with the same number does not hold it: the file had lost its names before. Such a client may have
- * the volume open, so this does not change the table mounts. */
+ * with the same number does not hold it: the file had lost its names before. */
 static dtx::Task<> release_dead(Client &client, Orphan orphan, Asked &asked)
 {
     for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
@@ -86,20 +86,40 @@ dtx::Task<> look_at_orphans(Client &client, bool dead)
         }
 }
 
+/* Awaited: take clients off that have died. */
+static dtx::Task<> remove_dead(Client &client, Asked &asked)
+{
+    MountsRow row = co_await client.call(kSelf, [](Call &call) { return mounts(call); });
+
+    for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
+        if (row.clients.has(c) && c != client.session().coordinator() && is_dead(client, c, asked)) {
+            auto body = [&](Call &call) { return remove_dead_client(call, c, row.changes); };
+
+            co_await client.call(kSelf, body);
+            co_return; /* the row has changed; the next look takes the next one */
+        }
+}
+
+dtx::Task<> take_turn(Client &client, bool dead)
+{
+    Asked asked{};
+
+    co_await look_at_orphans(client, dead);
+    if (dead)
+        co_await remove_dead(client, asked);
+    co_await client.call(kSelf, [](Call &call) { return become_solo(call); });
+}
+
 dtx::Task<> mount(Client &client)
 {
-    uint32_t own = client.session().coordinator();
-
-    co_await client.call(kSelf, [own](Call &call) { return set_mounted(call, own, true); });
+    co_await client.enter();
     co_await look_at_orphans(client, false);
 }
 
 dtx::Task<> unmount(Client &client)
 {
-    uint32_t own = client.session().coordinator();
-
     co_await look_at_orphans(client, false);
-    co_await client.call(kSelf, [own](Call &call) { return set_mounted(call, own, false); });
+    co_await client.leave();
 }
 
 dtx::Task<> close_file(Client &client, uint32_t ino)

@@ -14,13 +14,19 @@
 namespace rfs
 {
 
-/* Awaited: note that the client has the volume open. Frees what an earlier client with the same
+/* Awaited: note that the client has the volume open. If another one was the solo client, waits for
+ * about a second (mounts.h). Frees what an earlier client with the same
  * coordinator number has held, and what has been left half freed. */
 dtx::Task<> mount(Client &client);
 
 /* Awaited: the client has no file open any more: let go of all orphans, free those that no other
  * client holds, and note that this client has closed the volume. */
 dtx::Task<> unmount(Client &client);
+
+/* Awaited: what a client does about once a second: look_at_orphans(), and become the solo client if
+ * it is alone. @dead: as there, and note that these clients have closed the volume; about every
+ * tenth time. */
+dtx::Task<> take_turn(Client &client, bool dead);
 
 /* Awaited: let go of orphans that this client has not open, and free those that no client holds.
  * @dead: also take off clients that have died. */

@@ -127,10 +127,13 @@ struct ClientSet {
 };
 static_assert(sizeof(ClientSet) == 16);
 
-/* The table mounts has one row, with key 0: the clients that have the volume open. */
+/* The table mounts has one row, with key 0: the clients that have the volume open (mounts.h). */
 struct MountsRow {
     ClientSet clients;
+    uint32_t solo;    /* coordinator number, plus 1, of the solo client; 0: none */
+    uint32_t changes; /* of this row */
 };
+static_assert(sizeof(MountsRow) == 24);
 
 /* A file without names, by shard and number: the clients that may still have it open. */
 struct OrphanRow {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * orphans.cc: rows of the tables mounts and orphans.
+ * orphans.cc: rows of the table orphans.
  *
  * Tests: tests/unit/fs/client/orphans_test.cpp
  */
@@ -8,6 +8,7 @@
 
 #include "core/base/assert.h"
 #include "core/format/keys.h"
+#include "core/tree/mounts.h"
 
 #include <optional>
 
@@ -19,34 +20,10 @@ static uint64_t orphan_key(const Call &call, uint32_t ino)
     return key_of(shard_of(ino, call.volume.shards), ino);
 }
 
-dtx::Task<ClientSet> mounts(Call &call)
-{
-    auto row = co_await call.txn.read(call.tables().mounts, 0);
-
-    co_return row ? row->clients : ClientSet{};
-}
-
-dtx::Task<> set_mounted(Call &call, uint32_t coordinator, bool mounted)
-{
-    MountsRow row{ co_await mounts(call) };
-
-    if (row.clients.has(coordinator) == mounted)
-        co_return;
-    if (mounted)
-        row.clients.add(coordinator);
-    else
-        row.clients.remove(coordinator);
-
-    bool written = co_await call.txn.write(call.tables().mounts, 0, row);
-
-    if (!written)
-        written = co_await add_row(call, call.tables().mounts, 0, row);
-    RFS_ASSERT(written);
-}
-
 dtx::Task<> add_orphan(Call &call, uint32_t ino)
 {
-    OrphanRow row{ co_await mounts(call) };
+    MountsRow open = co_await mounts(call);
+    OrphanRow row{ open.clients };
 
     if (call.open.has(ino))
         row.clients.add(call.coordinator);

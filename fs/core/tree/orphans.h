@@ -41,11 +41,5 @@ struct Orphan {
 dtx::Task<std::vector<Orphan>> list_orphans(Call &call, uint32_t shard, uint32_t from,
                                             uint32_t limit);
 
-/* Awaited: the clients that have the volume open. */
-dtx::Task<ClientSet> mounts(Call &call);
-
-/* Awaited: add a client to them, or take one off. */
-dtx::Task<> set_mounted(Call &call, uint32_t coordinator, bool mounted);
-
 } // namespace rfs
 #endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mounts.cc: the row of the table mounts.
+ *
+ * Tests: tests/unit/fs/client/mount_test.cpp
+ */
+#include "core/tree/mounts.h"
+
+#include "core/base/assert.h"
+
+namespace rfs
+{
+
+static uint32_t solo_of(uint32_t coordinator)
+{
+    return coordinator + 1;
+}
+
+dtx::Task<MountsRow> mounts(Call &call)
+{
+    auto row = co_await call.txn.read(call.tables().mounts, 0);
+
+    co_return row.value_or(MountsRow{});
+}
+
+static dtx::Task<> put_mounts(Call &call, MountsRow row)
+{
+    row.changes++;
+
+    bool written = co_await call.txn.write(call.tables().mounts, 0, row);
+
+    if (!written)
+        written = co_await add_row(call, call.tables().mounts, 0, row);
+    RFS_ASSERT(written);
+}
+
+dtx::Task<bool> add_client(Call &call, uint32_t coordinator)
+{
+    MountsRow row = co_await mounts(call);
+    bool waits = row.solo != 0;
+
+    row.clients.add(coordinator);
+    row.solo = 0;
+    co_await put_mounts(call, row);
+    co_return waits;
+}
+
+dtx::Task<> remove_client(Call &call, uint32_t coordinator)
+{
+    MountsRow row = co_await mounts(call);
+
+    row.clients.remove(coordinator);
+    if (row.solo == solo_of(coordinator))
+        row.solo = 0;
+    co_await put_mounts(call, row);
+}
+
+dtx::Task<> remove_dead_client(Call &call, uint32_t coordinator, uint32_t changes)
+{
+    MountsRow row = co_await mounts(call);
+
+    if (row.changes != changes)
+        co_return;
+    row.clients.remove(coordinator);
+    co_await put_mounts(call, row);
+}
+
+dtx::Task<> become_solo(Call &call)
+{
+    MountsRow row = co_await mounts(call);
+    ClientSet others = row.clients;
+
+    others.remove(call.coordinator);
+    if (!row.clients.has(call.coordinator) || !others.empty() || row.solo != 0)
+        co_return;
+    row.solo = solo_of(call.coordinator);
+    co_await put_mounts(call, row);
+}
+
+dtx::Task<bool> is_solo(Call &call)
+{
+    MountsRow row = co_await mounts(call);
+
+    co_return row.solo == solo_of(call.coordinator);
+}
+
+} // namespace rfs

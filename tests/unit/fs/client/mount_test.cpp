@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which clients have a volume open, and which of them is the solo client.
+#include "core/client/mount.h"
+
+#include "../volume.h"
+#include "core/tree/mounts.h"
+
+#include <dtx/scheduler.h>
+
+using rfs::Call;
+using rfs::Client;
+
+namespace
+{
+
+rfs::MountsRow row_of(Client &client)
+{
+    return client.call_now(rfs::kSelf, [](Call &call) { return rfs::mounts(call); });
+}
+
+bool solo(Client &client)
+{
+    return client.call_now(rfs::kSelf, [](Call &call) { return rfs::is_solo(call); });
+}
+
+uint32_t number_of(Client &client)
+{
+    return client.session().coordinator();
+}
+
+uint64_t ns_of(const std::function<void()> &act)
+{
+    uint64_t begin = dtx::now_ns();
+
+    act();
+    return dtx::now_ns() - begin;
+}
+
+} // namespace
+
+TEST_CASE("fs: a client that is alone becomes the solo client, until another one waits and enters",
+          "[unit]")
+{
+    TestVolume volume;
+    Client &client = *volume.client;
+    Client other(*volume.open);
+
+    CHECK(ns_of([&] { client.finish(rfs::mount(client)); }) < rfs::kKeepNs);
+    CHECK_FALSE(solo(client));
+    client.finish(rfs::take_turn(client, false));
+    CHECK(solo(client));
+    CHECK_FALSE(solo(other));
+
+    CHECK(ns_of([&] { other.finish(rfs::mount(other)); }) > rfs::kKeepNs);
+    CHECK_FALSE(solo(client));
+    client.finish(rfs::take_turn(client, false));
+    other.finish(rfs::take_turn(other, false));
+    CHECK_FALSE(solo(client));
+    CHECK_FALSE(solo(other));
+
+    client.finish(rfs::unmount(client));
+    other.finish(rfs::take_turn(other, false));
+    CHECK(solo(other));
+    other.finish(rfs::unmount(other));
+    CHECK_FALSE(solo(other));
+    CHECK(row_of(client).clients.empty());
+}
+
+TEST_CASE("fs: a client that has not opened the volume does not become the solo client", "[unit]")
+{
+    TestVolume volume;
+
+    volume.client->finish(rfs::take_turn(*volume.client, true));
+    CHECK_FALSE(solo(*volume.client));
+}
+
+TEST_CASE("fs: a dead client is taken off, and one that lives is not", "[unit]")
+{
+    TestVolume volume;
+    Client &client = *volume.client;
+    std::optional<Client> dead(std::in_place, *volume.open);
+    Client living(*volume.open);
+    uint32_t number = number_of(*dead);
+
+    client.finish(rfs::mount(client));
+    dead->finish(rfs::mount(*dead));
+    living.finish(rfs::mount(living));
+    dead.reset(); // without unmount(), as if it had been killed
+    client.finish(rfs::take_turn(client, false));
+    CHECK(row_of(client).clients.has(number));
+    client.finish(rfs::take_turn(client, true));
+    CHECK_FALSE(row_of(client).clients.has(number));
+    CHECK(row_of(client).clients.has(number_of(living)));
+    CHECK(row_of(client).clients.has(number_of(client)));
+}
+
+TEST_CASE("fs: a client that joined with a dead one's number is not taken for it", "[unit]")
+{
+    TestVolume volume;
+    Client &client = *volume.client;
+    uint32_t number = (number_of(client) + 1) % volume.options.coordinators;
+    auto enter = [&] {
+        (void)client.call_now(rfs::kSelf,
+                              [&](Call &call) { return rfs::add_client(call, number); });
+    };
+
+    enter();
+
+    uint32_t changes = row_of(client).changes; // seen, and its client then found to be dead
+
+    enter(); // the next client of that number
+    client.call_now(rfs::kSelf,
+                    [&](Call &call) { return rfs::remove_dead_client(call, number, changes); });
+    CHECK(row_of(client).clients.has(number));
+    changes = row_of(client).changes;
+    client.call_now(rfs::kSelf,
+                    [&](Call &call) { return rfs::remove_dead_client(call, number, changes); });
+    CHECK_FALSE(row_of(client).clients.has(number));
+}
+
+TEST_CASE("fs: a client that was taken for dead enters again before its next call", "[unit]")
+{
+    TestVolume volume;
+    Client &client = *volume.client;
+    Client other(*volume.open);
+    uint32_t number = number_of(client);
+
+    client.finish(rfs::mount(client));
+    other.finish(rfs::mount(other));
+
+    // As other clients do, when the connections of the first one are closed for a moment.
+    (void)volume.open->cluster->recover(number);
+
+    uint32_t changes = row_of(other).changes;
+
+    other.call_now(rfs::kSelf,
+                   [&](Call &call) { return rfs::remove_dead_client(call, number, changes); });
+    CHECK_FALSE(row_of(other).clients.has(number));
+    other.finish(rfs::take_turn(other, false));
+    CHECK(solo(other));
+
+    CHECK(ns_of([&] { (void)make_file(volume, rfs::kRootIno, "f"); }) > rfs::kKeepNs);
+    CHECK(row_of(other).clients.has(number));
+    CHECK_FALSE(solo(other));
+    CHECK(ns_of([&] { (void)make_file(volume, rfs::kRootIno, "g"); }) < rfs::kKeepNs);
+}
