@@ -80,6 +80,7 @@ void Daemon::forgotten(uint32_t ino, uint64_t times)
 {
     auto found = directories_.find(ino);
 
+    versions_.erase(ino); /* it may know the file by another name still, and loses its pages then */
     if (found == directories_.end())
         return;
     RFS_ASSERT(found->second >= times);
@@ -88,6 +89,27 @@ void Daemon::forgotten(uint32_t ino, uint64_t times)
         return;
     directories_.erase(found);
     (void)client_.open_files().remove(ino); /* freed by the next look at orphans */
+}
+
+bool Daemon::has_pages(const Node &node)
+{
+    auto [found, is_new] = versions_.try_emplace(node.ino, node.row.data_version);
+
+    if (is_new)
+        return false;
+    return std::exchange(found->second, node.row.data_version) == node.row.data_version;
+}
+
+void Daemon::changed(const Node &node)
+{
+    auto found = versions_.find(node.ino);
+
+    if (found == versions_.end())
+        return;
+    if (found->second + 1 == node.row.data_version)
+        found->second++;
+    else
+        versions_.erase(found); /* another client has changed it in between */
 }
 
 void Daemon::report(const std::string &what)

@@ -12,11 +12,13 @@
 #define FS_MOUNT_DAEMON_H
 
 #include "core/client/client.h"
+#include "core/tree/mounts.h"
 #include "mount/request.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -50,16 +52,42 @@ class Daemon
         return client_;
     }
 
-    /* Starts a coroutine for a request. @body: a callable Task<>(Request &), which answers it; what
-     * it throws is the answer otherwise. */
-    template <class Body> void serve(fuse_req_t handle, Body body)
+    /* Starts a coroutine for a request. @body answers it; what it throws is the answer otherwise.
+     * @args: those of the request, which the coroutine keeps. */
+    template <class... Args>
+    void serve(fuse_req_t handle, dtx::Task<> (*body)(Daemon &, Request &, Args...),
+               std::type_identity_t<Args>... args)
     {
-        client_.session().start(answer(handle, std::move(body)));
+        client_.session().start(answer(handle, body, std::move(args)...));
+    }
+
+    /* Awaited: a call that ends with a file, of which the kernel is told. @body: a callable
+     * Task<Node>(Call &). */
+    template <class Body> dtx::Task<Told> tell(const Credentials &who, Body body)
+    {
+        uint64_t begin = dtx::now_ns();
+        bool solo = false;
+        auto with_solo = [&](Call &call) -> dtx::Task<Node> {
+            Node node = co_await body(call);
+
+            solo = co_await is_solo(call);
+            co_return node;
+        };
+        Told told;
+
+        told.node = co_await client_.call(who, with_solo);
+        told.keep_until_ns = solo ? begin + kKeepNs : 0;
+        co_return told;
     }
 
     /* The kernel has been told of a file, or forgets it so many times. */
     void known(const Node &node);
     void forgotten(uint32_t ino, uint64_t times);
+
+    /* A file is opened: are the pages that the kernel has of it those of its contents now? */
+    bool has_pages(const Node &node);
+    /* The kernel has changed a file, and its pages as well. */
+    void changed(const Node &node);
 
     /* For kCallBytesMax bytes, or a whole request of the kernel. */
     Buffer buffer();
@@ -74,12 +102,14 @@ class Daemon
   private:
     friend struct Recycle;
 
-    template <class Body> dtx::Task<> answer(fuse_req_t handle, Body body)
+    template <class... Args>
+    dtx::Task<> answer(fuse_req_t handle, dtx::Task<> (*body)(Daemon &, Request &, Args...),
+                       Args... args)
     {
         Request request(handle);
 
         try {
-            co_await body(request);
+            co_await body(*this, request, std::move(args)...);
         } catch (...) {
             int error = error_of_exception();
 
@@ -96,6 +126,7 @@ class Daemon
     Client &client_;
     std::function<void(const std::string &)> log_;
     std::unordered_map<uint32_t, uint64_t> directories_; /* that the kernel knows: how often */
+    std::unordered_map<uint32_t, uint64_t> versions_;    /* of the pages that it has of files */
     std::vector<std::unique_ptr<unsigned char[]>> spare_;
     Buffer receiving_;
     uint64_t reported_ns_ = 0;

@@ -24,149 +24,228 @@ namespace rfs
 
 /* A handle that appends has no pages in the kernel, which would put them at the end that it
  * knows. */
-static void set_flags(fuse_file_info &info)
+static void set_flags(Daemon &daemon, const Node &node, fuse_file_info &info)
 {
     info.direct_io = (info.flags & O_APPEND) != 0 ? 1 : 0;
-    info.keep_cache = 0;
+    info.keep_cache = daemon.has_pages(node) ? 1 : 0;
+}
+
+static dtx::Task<> answer_open(Daemon &daemon, Request &request, uint32_t ino, fuse_file_info info)
+{
+    Client &client = daemon.client();
+    Hold hold(client.open_files());
+    auto body = [ino](Call &call) { return held_inode(call, ino); };
+    Node node;
+
+    hold.set(ino);
+    if ((info.flags & O_TRUNC) != 0)
+        node = co_await resize_file(client, request.who(), ino, 0);
+    else
+        node = co_await client.call(request.who(), body);
+    set_flags(daemon, node, info);
+    if (request.opened(info))
+        hold.keep();
 }
 
 static void open_file(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
 {
-    Daemon &daemon = daemon_of(handle);
-
-    daemon.serve(
-        handle,
-        [&daemon, ino = number_of(ino), info = *info](Request &request) mutable -> dtx::Task<> {
-            Client &client = daemon.client();
-            Hold hold(client.open_files());
-            auto body = [ino](Call &call) { return held_inode(call, ino); };
-
-            hold.set(ino);
-            if ((info.flags & O_TRUNC) != 0)
-                (void)co_await resize_file(client, request.who(), ino, 0);
-            else
-                (void)co_await client.call(request.who(), body);
-            set_flags(info);
-            if (request.opened(info))
-                hold.keep();
-        });
+    daemon_of(handle).serve(handle, answer_open, number_of(ino), *info);
 }
 
 /* The kernel has looked the name up and found none. If another mount has created it since, ESTALE
  * has the kernel look it up again, and check whether the caller may open it. */
+static dtx::Task<> answer_create(Daemon &daemon, Request &request, uint32_t parent,
+                                 std::string name, mode_t mode, fuse_file_info info)
+{
+    Credentials who = request.who_with_groups();
+    Hold hold(daemon.client().open_files());
+    auto body = [&](Call &call) -> dtx::Task<Node> {
+        Wanted wanted{ S_IFREG | (mode & 07777), 0, {} };
+        Node node = co_await create(call, parent, name, wanted);
+
+        hold.set(node.ino);
+        co_return node;
+    };
+    Told told;
+
+    try {
+        told = co_await daemon.tell(who, body);
+    } catch (const Failure &failure) {
+        bool exists = failure.error == EEXIST && (info.flags & O_EXCL) == 0;
+
+        throw Failure{ exists ? ESTALE : failure.error };
+    }
+    set_flags(daemon, told.node, info);
+    if (request.created(told, info))
+        hold.keep();
+}
+
 static void create_file(fuse_req_t handle, fuse_ino_t parent, const char *name, mode_t mode,
                         fuse_file_info *info)
 {
-    Daemon &daemon = daemon_of(handle);
+    daemon_of(handle).serve(handle, answer_create, number_of(parent), name, mode, *info);
+}
 
-    daemon.serve(handle,
-                 [&daemon, parent = number_of(parent), name = std::string(name), mode,
-                  info = *info](Request &request) mutable -> dtx::Task<> {
-                     Client &client = daemon.client();
-                     Credentials who = request.who_with_groups();
-                     Hold hold(client.open_files());
-                     auto body = [&](Call &call) -> dtx::Task<Node> {
-                         Node node = co_await create(call, parent, name,
-                                                     { S_IFREG | (mode & 07777), 0, {} });
+static dtx::Task<> answer_release(Daemon &daemon, Request &request, uint32_t ino)
+{
+    Client &client = daemon.client();
 
-                         hold.set(node.ino);
-                         co_return node;
-                     };
-                     Node node;
-
-                     try {
-                         node = co_await client.call(who, body);
-                     } catch (const Failure &failure) {
-                         bool exists = failure.error == EEXIST && (info.flags & O_EXCL) == 0;
-
-                         throw Failure{ exists ? ESTALE : failure.error };
-                     }
-                     set_flags(info);
-                     if (request.created(node, info))
-                         hold.keep();
-                 });
+    request.end(0);
+    if (client.open_files().remove(ino))
+        co_await close_file(client, ino);
 }
 
 static void close_open_file(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *)
 {
-    Daemon &daemon = daemon_of(handle);
+    daemon_of(handle).serve(handle, answer_release, number_of(ino));
+}
 
-    daemon.serve(handle, [&daemon, ino = number_of(ino)](Request &request) -> dtx::Task<> {
-        Client &client = daemon.client();
+static dtx::Task<> answer_read(Daemon &daemon, Request &request, uint32_t ino, size_t size,
+                               uint64_t offset)
+{
+    Buffer into = daemon.buffer();
+    auto body = [&](Call &call) {
+        return read(call, ino, offset, into.get(), std::min(size, kCallBytesMax));
+    };
+    size_t got = co_await daemon.client().call(request.who(), body);
 
-        request.end(0);
-        if (client.open_files().remove(ino))
-            co_await close_file(client, ino);
-    });
+    (void)request.bytes(into.get(), got);
 }
 
 static void read_file(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t offset,
                       fuse_file_info *)
 {
-    Daemon &daemon = daemon_of(handle);
+    daemon_of(handle).serve(handle, answer_read, number_of(ino), size,
+                            static_cast<uint64_t>(offset));
+}
 
-    daemon.serve(handle,
-                 [&daemon, ino = number_of(ino), size = std::min(size, kCallBytesMax),
-                  offset = static_cast<uint64_t>(offset)](Request &request) -> dtx::Task<> {
-                     Buffer into = daemon.buffer();
-                     auto body = [&](Call &call) {
-                         return read(call, ino, offset, into.get(), size);
-                     };
-                     size_t got = co_await daemon.client().call(request.who(), body);
-
-                     request.bytes(into.get(), got);
-                 });
+/* @memory: has the bytes. */
+static dtx::Task<> answer_write(Daemon &daemon, Request &request, uint32_t ino, NewBytes bytes,
+                                Buffer memory)
+{
+    RFS_ASSERT(memory != nullptr);
+    expect(bytes.size <= kCallBytesMax, EINVAL);
+    if (bytes.size != 0)
+        daemon.changed(co_await write_file(daemon.client(), request.who(), ino, bytes));
+    request.written(bytes.size);
 }
 
 static void write_to_file(fuse_req_t handle, fuse_ino_t ino, const char *bytes, size_t size,
                           off_t offset, fuse_file_info *info)
 {
-    Daemon &daemon = daemon_of(handle);
     NewBytes wanted{ static_cast<uint64_t>(offset), bytes, size, (info->flags & O_APPEND) != 0 };
+    Daemon &daemon = daemon_of(handle);
 
-    daemon.serve(handle,
-                 [&daemon, ino = number_of(ino), wanted,
-                  memory = daemon.take_request()](Request &request) -> dtx::Task<> {
-                     expect(wanted.size <= kCallBytesMax, EINVAL);
-                     if (wanted.size != 0)
-                         (void)co_await write_file(daemon.client(), request.who(), ino, wanted);
-                     request.written(wanted.size);
-                 });
+    daemon.serve(handle, answer_write, number_of(ino), wanted, daemon.take_request());
+}
+
+/* What a list gives of a name: its number and type, and if the kernel asks for it, the file. */
+static size_t add_entry(Request &request, char *into, size_t room, const Listed &name,
+                        const Told *told)
+{
+    off_t cookie = static_cast<off_t>(name.cookie);
+
+    if (told != nullptr) {
+        fuse_entry_param entry = entry_of(*told);
+
+        return fuse_add_direntry_plus(request.handle(), into, room, name.name.c_str(), &entry,
+                                      cookie);
+    }
+    struct stat stat {
+    };
+
+    stat.st_ino = name.ino;
+    stat.st_mode = static_cast<mode_t>(name.type) << 12;
+    return fuse_add_direntry(request.handle(), into, room, name.name.c_str(), &stat, cookie);
 }
 
 /* Names are listed without state: the kernel passes the cookie of the last one. */
+static dtx::Task<> answer_list(Daemon &daemon, Request &request, uint32_t ino, size_t size,
+                               uint64_t cookie)
+{
+    uint32_t limit = static_cast<uint32_t>(std::clamp<size_t>(size / 32, 1, 1024));
+    auto body = [=](Call &call) { return list_directory(call, ino, cookie, limit); };
+    std::vector<Listed> names = co_await daemon.client().call(request.who(), body);
+    std::vector<char> bytes(size);
+    size_t used = 0;
+
+    for (const Listed &name : names) {
+        size_t takes = add_entry(request, bytes.data() + used, size - used, name, nullptr);
+
+        if (takes > size - used)
+            break;
+        used += takes;
+    }
+    (void)request.bytes(bytes.data(), used);
+}
+
 static void list(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t cookie, fuse_file_info *)
 {
-    Daemon &daemon = daemon_of(handle);
+    daemon_of(handle).serve(handle, answer_list, number_of(ino), size,
+                            static_cast<uint64_t>(cookie));
+}
 
-    daemon.serve(handle,
-                 [&daemon, ino = number_of(ino), size,
-                  cookie = static_cast<uint64_t>(cookie)](Request &request) -> dtx::Task<> {
-                     uint32_t limit = static_cast<uint32_t>(std::clamp<size_t>(size / 32, 1, 1024));
-                     auto body = [=](Call &call) {
-                         return list_directory(call, ino, cookie, limit);
-                     };
-                     std::vector<Listed> names = co_await daemon.client().call(request.who(), body);
-                     std::vector<char> bytes(size);
-                     size_t used = 0;
+namespace
+{
 
-                     for (const Listed &name : names) {
-                         struct stat stat {
-                         };
+/* Names in a directory, and the file of each. */
+struct Listing {
+    std::vector<Listed> names;
+    std::vector<Node> nodes;
+    bool solo = false;
+};
 
-                         stat.st_ino = name.ino;
-                         stat.st_mode = static_cast<mode_t>(name.type) << 12;
+} // namespace
 
-                         size_t takes = fuse_add_direntry(request.handle(), bytes.data() + used,
-                                                          size - used, name.name.c_str(), &stat,
-                                                          static_cast<off_t>(name.cookie));
+/* Awaited: of "." and "..", which the kernel knows, only the number 0. */
+static dtx::Task<Listing> list_files(Call &call, uint32_t ino, uint64_t cookie, uint32_t limit)
+{
+    Listing listing;
 
-                         if (takes > size - used)
-                             break;
-                         used += takes;
-                     }
-                     request.bytes(bytes.data(), used);
-                 });
+    listing.names = co_await list_directory(call, ino, cookie, limit);
+    for (const Listed &name : listing.names) {
+        Node node;
+
+        if (name.cookie > kDotCookies)
+            node = co_await named_inode(call, name.ino);
+        listing.nodes.push_back(node);
+    }
+    listing.solo = co_await is_solo(call);
+    co_return listing;
+}
+
+/* As answer_list(), with the files, which the kernel knows then. */
+static dtx::Task<> answer_files(Daemon &daemon, Request &request, uint32_t ino, size_t size,
+                                uint64_t cookie)
+{
+    uint32_t limit = static_cast<uint32_t>(std::clamp<size_t>(size / 160, 1, 256));
+    uint64_t begin = dtx::now_ns();
+    auto body = [=](Call &call) { return list_files(call, ino, cookie, limit); };
+    Listing listing = co_await daemon.client().call(request.who(), body);
+    std::vector<char> bytes(size);
+    size_t used = 0;
+    size_t given = 0;
+
+    for (; given < listing.names.size(); given++) {
+        Told told{ listing.nodes[given], listing.solo ? begin + kKeepNs : 0 };
+        size_t takes =
+            add_entry(request, bytes.data() + used, size - used, listing.names[given], &told);
+
+        if (takes > size - used)
+            break;
+        used += takes;
+        daemon.known(told.node);
+    }
+    if (!request.bytes(bytes.data(), used))
+        for (size_t i = 0; i < given; i++)
+            daemon.forgotten(listing.nodes[i].ino, 1);
+}
+
+static void list_with_files(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t cookie,
+                            fuse_file_info *)
+{
+    daemon_of(handle).serve(handle, answer_files, number_of(ino), size,
+                            static_cast<uint64_t>(cookie));
 }
 
 void add_file_operations(fuse_lowlevel_ops &operations)
@@ -177,6 +256,7 @@ void add_file_operations(fuse_lowlevel_ops &operations)
     operations.read = read_file;
     operations.write = write_to_file;
     operations.readdir = list;
+    operations.readdirplus = list_with_files;
 }
 
 } // namespace rfs

@@ -7,20 +7,31 @@
 #include "mount/request.h"
 
 #include "core/tree/attributes.h"
+#include <dtx/scheduler.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace rfs
 {
 
-static fuse_entry_param entry_of(const Node &node)
+/* The seconds that are left: the kernel counts them from when it gets the reply. */
+static double keeps_for(const Told &told)
+{
+    uint64_t now = dtx::now_ns();
+
+    return told.keep_until_ns > now ? static_cast<double>(told.keep_until_ns - now) / 1e9 : 0;
+}
+
+fuse_entry_param entry_of(const Told &told)
 {
     fuse_entry_param entry{};
 
-    entry.ino = node.ino;
-    entry.generation = node.row.generation;
-    entry.attr = stat_of(node);
+    entry.ino = told.node.ino;
+    entry.generation = told.node.row.generation;
+    entry.attr = stat_of(told.node);
+    entry.entry_timeout = entry.attr_timeout = keeps_for(told);
     return entry;
 }
 
@@ -57,16 +68,18 @@ void Request::end(int error)
     (void)fuse_reply_err(take(), error);
 }
 
-bool Request::entry(const Node &node)
+bool Request::entry(const Told &told)
 {
-    fuse_entry_param entry = entry_of(node);
+    fuse_entry_param entry = entry_of(told);
 
+    if (told.node.ino == 0 && entry.entry_timeout == 0)
+        return fuse_reply_err(take(), ENOENT) == 0;
     return fuse_reply_entry(take(), &entry) == 0;
 }
 
-bool Request::created(const Node &node, const fuse_file_info &file)
+bool Request::created(const Told &told, const fuse_file_info &file)
 {
-    fuse_entry_param entry = entry_of(node);
+    fuse_entry_param entry = entry_of(told);
 
     return fuse_reply_create(take(), &entry, &file) == 0;
 }
@@ -76,11 +89,11 @@ bool Request::opened(const fuse_file_info &file)
     return fuse_reply_open(take(), &file) == 0;
 }
 
-void Request::attributes(const Node &node)
+void Request::attributes(const Told &told)
 {
-    struct stat stat = stat_of(node);
+    struct stat stat = stat_of(told.node);
 
-    (void)fuse_reply_attr(take(), &stat, 0);
+    (void)fuse_reply_attr(take(), &stat, keeps_for(told));
 }
 
 void Request::link_target(const std::string &target)
@@ -88,9 +101,9 @@ void Request::link_target(const std::string &target)
     (void)fuse_reply_readlink(take(), target.c_str());
 }
 
-void Request::bytes(const void *from, size_t size)
+bool Request::bytes(const void *from, size_t size)
 {
-    (void)fuse_reply_buf(take(), static_cast<const char *>(from), size);
+    return fuse_reply_buf(take(), static_cast<const char *>(from), size) == 0;
 }
 
 void Request::written(size_t size)

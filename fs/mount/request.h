@@ -2,8 +2,9 @@
 /*
  * request.h: a request of the kernel, and the one reply to it.
  *
- * Attributes and names are valid in the kernel for no time at all: another mount may change them,
- * so the kernel asks again for each call.
+ * The kernel may keep attributes and names for a second if this is the only client of the volume
+ * (tree/mounts.h), and else not at all: another one may change them, so the kernel asks for each
+ * call.
  *
  * Tests: tests/fs/mount_test
  */
@@ -22,6 +23,15 @@
 
 namespace rfs
 {
+
+/* What the kernel is told of a file, or that there is none: ino 0. */
+struct Told {
+    Node node;
+    uint64_t keep_until_ns = 0; /* of dtx::now_ns(); 0: it may not keep it */
+};
+
+/* For fuse_reply_entry(). */
+fuse_entry_param entry_of(const Told &told);
 
 class Request
 {
@@ -49,12 +59,12 @@ class Request
     /* The replies. @error: of errno(3), 0: done. The others return whether the kernel has taken the
      * reply: not if the caller was interrupted meanwhile. */
     void end(int error);
-    bool entry(const Node &node);
-    bool created(const Node &node, const fuse_file_info &file);
+    bool entry(const Told &told);
+    bool created(const Told &told, const fuse_file_info &file);
     bool opened(const fuse_file_info &file);
-    void attributes(const Node &node);
+    void attributes(const Told &told);
     void link_target(const std::string &target);
-    void bytes(const void *from, size_t size);
+    bool bytes(const void *from, size_t size);
     void written(size_t size);
     void volume(const struct statvfs &of);
     void xattr_bytes(size_t size);

@@ -10,7 +10,8 @@
 #include "core/client/usage.h"
 #include "core/tree/attributes.h"
 #include "core/tree/create.h"
-#include "core/tree/path.h"
+#include "core/tree/names.h"
+#include "core/tree/permission.h"
 #include "core/tree/remove.h"
 #include "core/tree/rename.h"
 
@@ -23,25 +24,39 @@ namespace rfs
 static constexpr int64_t kSecond = 1000000000; /* in nanoseconds */
 
 /* Answers with a file that the kernel then knows. */
-static void answer_entry(Daemon &daemon, Request &request, const Node &node)
+static void answer_entry(Daemon &daemon, Request &request, const Told &told)
 {
-    daemon.known(node);
-    if (!request.entry(node))
-        daemon.forgotten(node.ino, 1);
+    daemon.known(told.node);
+    if (!request.entry(told))
+        daemon.forgotten(told.node.ino, 1);
+}
+
+/* Awaited: the file of a name; ino 0: there is none, which the kernel may keep as well. */
+static dtx::Task<Node> find_child(Call &call, uint32_t parent, std::string_view name)
+{
+    Node directory = co_await held_directory(call, parent, kMayExecute);
+    Node none;
+
+    check_name(name);
+    Place place = co_await find_name(call, directory.ino, name);
+
+    if (!place.is_taken())
+        co_return none;
+    co_return co_await named_inode(call, place.ino);
+}
+
+static dtx::Task<> answer_lookup(Daemon &daemon, Request &request, uint32_t parent,
+                                 std::string name)
+{
+    auto body = [&](Call &call) { return find_child(call, parent, name); };
+    Told told = co_await daemon.tell(request.who(), body);
+
+    answer_entry(daemon, request, told);
 }
 
 static void look_up(fuse_req_t handle, fuse_ino_t parent, const char *name)
 {
-    Daemon &daemon = daemon_of(handle);
-
-    daemon.serve(handle,
-                 [&daemon, parent = number_of(parent),
-                  name = std::string(name)](Request &request) -> dtx::Task<> {
-                     auto body = [&](Call &call) { return resolve(call, parent, name, false); };
-                     Node node = co_await daemon.client().call(request.who(), body);
-
-                     answer_entry(daemon, request, node);
-                 });
+    daemon_of(handle).serve(handle, answer_lookup, number_of(parent), name);
 }
 
 static void forget(fuse_req_t handle, fuse_ino_t ino, uint64_t times)
@@ -57,65 +72,63 @@ static void forget_many(fuse_req_t handle, size_t count, fuse_forget_data *files
     fuse_reply_none(handle);
 }
 
-/* @wanted: its target is borrowed until this returns. */
-static void create_any(fuse_req_t handle, fuse_ino_t parent, const char *name, uint32_t mode,
-                       uint32_t device, const char *target)
+static dtx::Task<> answer_create(Daemon &daemon, Request &request, uint32_t parent,
+                                 std::string name, uint32_t mode, uint32_t device,
+                                 std::string target)
 {
-    Daemon &daemon = daemon_of(handle);
+    Credentials who = request.who_with_groups();
+    Wanted wanted{ mode, device, target };
+    auto body = [&](Call &call) { return create(call, parent, name, wanted); };
+    Told told = co_await daemon.tell(who, body);
 
-    daemon.serve(handle,
-                 [&daemon, parent = number_of(parent), name = std::string(name), mode, device,
-                  target = std::string(target)](Request &request) -> dtx::Task<> {
-                     Credentials who = request.who_with_groups();
-                     Wanted wanted{ mode, device, target };
-                     auto body = [&](Call &call) { return create(call, parent, name, wanted); };
-                     Node node = co_await daemon.client().call(who, body);
-
-                     answer_entry(daemon, request, node);
-                 });
+    answer_entry(daemon, request, told);
 }
 
 static void make_node(fuse_req_t handle, fuse_ino_t parent, const char *name, mode_t mode,
                       dev_t device)
 {
-    create_any(handle, parent, name, mode,
-               (major(device) & 0xfff) << 20 | (minor(device) & 0xfffff), "");
+    uint32_t number = (major(device) & 0xfff) << 20 | (minor(device) & 0xfffff);
+
+    daemon_of(handle).serve(handle, answer_create, number_of(parent), name, mode, number, "");
 }
 
 static void make_directory(fuse_req_t handle, fuse_ino_t parent, const char *name, mode_t mode)
 {
-    create_any(handle, parent, name, S_IFDIR | (mode & 01777), 0, "");
+    daemon_of(handle).serve(handle, answer_create, number_of(parent), name,
+                            S_IFDIR | (mode & 01777), 0, "");
 }
 
 static void make_link(fuse_req_t handle, const char *target, fuse_ino_t parent, const char *name)
 {
-    create_any(handle, parent, name, S_IFLNK | 0777, 0, target);
+    daemon_of(handle).serve(handle, answer_create, number_of(parent), name, S_IFLNK | 0777, 0,
+                            target);
+}
+
+static dtx::Task<> answer_target(Daemon &daemon, Request &request, uint32_t ino)
+{
+    auto body = [ino](Call &call) { return read_link(call, ino); };
+    std::string target = co_await daemon.client().call(request.who(), body);
+
+    request.link_target(target);
 }
 
 static void read_target(fuse_req_t handle, fuse_ino_t ino)
 {
-    Daemon &daemon = daemon_of(handle);
+    daemon_of(handle).serve(handle, answer_target, number_of(ino));
+}
 
-    daemon.serve(handle, [&daemon, ino = number_of(ino)](Request &request) -> dtx::Task<> {
-        auto body = [ino](Call &call) { return read_link(call, ino); };
-        std::string target = co_await daemon.client().call(request.who(), body);
+static dtx::Task<> answer_link(Daemon &daemon, Request &request, uint32_t ino, uint32_t parent,
+                               std::string name)
+{
+    auto body = [&](Call &call) { return link(call, ino, parent, name); };
+    Told told = co_await daemon.tell(request.who(), body);
 
-        request.link_target(target);
-    });
+    answer_entry(daemon, request, told);
 }
 
 static void add_link(fuse_req_t handle, fuse_ino_t ino, fuse_ino_t parent, const char *name)
 {
-    Daemon &daemon = daemon_of(handle);
-
-    daemon.serve(handle,
-                 [&daemon, ino = number_of(ino), parent = number_of(parent),
-                  name = std::string(name)](Request &request) -> dtx::Task<> {
-                     auto body = [&](Call &call) { return link(call, ino, parent, name); };
-                     Node node = co_await daemon.client().call(request.who(), body);
-
-                     answer_entry(daemon, request, node);
-                 });
+    daemon_of(handle).serve(handle, answer_link, number_of(ino), number_of(parent), name);
 }
 
 /* Awaited: answers, and then frees a file that has lost its last name. */
@@ -126,60 +139,63 @@ static dtx::Task<> answer_removed(Daemon &daemon, Request &request, std::optiona
         co_await free_file(daemon.client(), removed->ino);
 }
 
-/* @remove: remove_file() or remove_directory(). */
-static void remove_any(fuse_req_t handle, fuse_ino_t parent, const char *name,
-                       dtx::Task<Node> (*remove)(Call &, uint32_t, std::string_view))
+static dtx::Task<> answer_unlink(Daemon &daemon, Request &request, uint32_t parent,
+                                 std::string name)
 {
-    Daemon &daemon = daemon_of(handle);
+    auto body = [&](Call &call) { return remove_file(call, parent, name); };
+    Node node = co_await daemon.client().call(request.who(), body);
 
-    daemon.serve(handle,
-                 [&daemon, parent = number_of(parent), name = std::string(name),
-                  remove](Request &request) -> dtx::Task<> {
-                     auto body = [&](Call &call) { return remove(call, parent, name); };
-                     Node node = co_await daemon.client().call(request.who(), body);
-
-                     co_await answer_removed(daemon, request, node);
-                 });
+    co_await answer_removed(daemon, request, node);
 }
 
 static void unlink_name(fuse_req_t handle, fuse_ino_t parent, const char *name)
 {
-    remove_any(handle, parent, name, remove_file);
+    daemon_of(handle).serve(handle, answer_unlink, number_of(parent), name);
+}
+
+static dtx::Task<> answer_rmdir(Daemon &daemon, Request &request, uint32_t parent, std::string name)
+{
+    auto body = [&](Call &call) { return remove_directory(call, parent, name); };
+    Node node = co_await daemon.client().call(request.who(), body);
+
+    co_await answer_removed(daemon, request, node);
 }
 
 static void remove_dir(fuse_req_t handle, fuse_ino_t parent, const char *name)
 {
-    remove_any(handle, parent, name, remove_directory);
+    daemon_of(handle).serve(handle, answer_rmdir, number_of(parent), name);
+}
+
+static dtx::Task<> answer_rename(Daemon &daemon, Request &request, uint32_t parent,
+                                 std::string name, uint32_t to, std::string new_name,
+                                 uint32_t flags)
+{
+    auto body = [&](Call &call) {
+        return rename(call, Spot{ parent, name }, Spot{ to, new_name }, flags);
+    };
+    std::optional<Node> replaced = co_await daemon.client().call(request.who(), body);
+
+    co_await answer_removed(daemon, request, replaced);
 }
 
 static void rename_name(fuse_req_t handle, fuse_ino_t parent, const char *name, fuse_ino_t to,
                         const char *new_name, unsigned int flags)
 {
-    Daemon &daemon = daemon_of(handle);
+    daemon_of(handle).serve(handle, answer_rename, number_of(parent), name, number_of(to), new_name,
+                            flags);
+}
 
-    daemon.serve(handle,
-                 [&daemon, parent = number_of(parent), name = std::string(name), to = number_of(to),
-                  new_name = std::string(new_name), flags](Request &request) -> dtx::Task<> {
-                     auto body = [&](Call &call) {
-                         return rename(call, Spot{ parent, name }, Spot{ to, new_name }, flags);
-                     };
-                     std::optional<Node> replaced =
-                         co_await daemon.client().call(request.who(), body);
+static dtx::Task<> answer_attributes(Daemon &daemon, Request &request, uint32_t ino)
+{
+    auto body = [ino](Call &call) { return held_inode(call, ino); };
+    Told told = co_await daemon.tell(request.who(), body);
 
-                     co_await answer_removed(daemon, request, replaced);
-                 });
+    request.attributes(told);
 }
 
 static void get_attributes(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *)
 {
-    Daemon &daemon = daemon_of(handle);
-
-    daemon.serve(handle, [&daemon, ino = number_of(ino)](Request &request) -> dtx::Task<> {
-        auto body = [ino](Call &call) { return held_inode(call, ino); };
-        Node node = co_await daemon.client().call(request.who(), body);
-
-        request.attributes(node);
-    });
+    daemon_of(handle).serve(handle, answer_attributes, number_of(ino));
 }
 
 static NewTime new_time(const timespec &time)
@@ -211,52 +227,53 @@ static Changes changes_of(const struct stat &wanted, int which)
     return changes;
 }
 
+static dtx::Task<> answer_changes(Daemon &daemon, Request &request, uint32_t ino,
+                                  struct stat wanted, int which)
+{
+    int others = which & ~FUSE_SET_ATTR_SIZE;
+
+    if ((which & FUSE_SET_ATTR_SIZE) != 0) {
+        Node node = co_await resize_file(daemon.client(), request.who(), ino,
+                                         static_cast<uint64_t>(wanted.st_size));
+
+        /* Times that come with a size are those of the change, which has set them. */
+        others &= ~(FUSE_SET_ATTR_CTIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW);
+        daemon.changed(node);
+        if (others == 0) {
+            request.attributes({ node, 0 });
+            co_return;
+        }
+    }
+    auto body = [changes = changes_of(wanted, others), ino](Call &call) {
+        return change(call, ino, changes);
+    };
+    Told told = co_await daemon.tell(request.who(), body);
+
+    request.attributes(told);
+}
+
 static void set_attributes(fuse_req_t handle, fuse_ino_t ino, struct stat *wanted, int which,
                            fuse_file_info *)
 {
-    Daemon &daemon = daemon_of(handle);
+    daemon_of(handle).serve(handle, answer_changes, number_of(ino), *wanted, which);
+}
 
-    daemon.serve(
-        handle,
-        [&daemon, ino = number_of(ino), wanted = *wanted, which](Request &request) -> dtx::Task<> {
-            Client &client = daemon.client();
-            int others = which & ~FUSE_SET_ATTR_SIZE;
+static dtx::Task<> answer_usage(Daemon &daemon, Request &request)
+{
+    Blocks blocks = co_await count_blocks(daemon.client());
+    struct statvfs of {
+    };
 
-            if ((which & FUSE_SET_ATTR_SIZE) != 0) {
-                Node node = co_await resize_file(client, request.who(), ino,
-                                                 static_cast<uint64_t>(wanted.st_size));
-
-                /* Times that come with a size are those of the change, which has set them. */
-                others &= ~(FUSE_SET_ATTR_CTIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW);
-                if (others == 0) {
-                    request.attributes(node);
-                    co_return;
-                }
-            }
-            auto body = [changes = changes_of(wanted, others), ino](Call &call) {
-                return change(call, ino, changes);
-            };
-            Node node = co_await client.call(request.who(), body);
-
-            request.attributes(node);
-        });
+    of.f_bsize = of.f_frsize = kBlockBytes;
+    of.f_blocks = blocks.all;
+    of.f_bfree = of.f_bavail = blocks.free;
+    of.f_namemax = kNameMax;
+    request.volume(of);
 }
 
 static void get_usage(fuse_req_t handle, fuse_ino_t)
 {
-    Daemon &daemon = daemon_of(handle);
-
-    daemon.serve(handle, [&daemon](Request &request) -> dtx::Task<> {
-        Blocks blocks = co_await count_blocks(daemon.client());
-        struct statvfs of {
-        };
-
-        of.f_bsize = of.f_frsize = kBlockBytes;
-        of.f_blocks = blocks.all;
-        of.f_bfree = of.f_bavail = blocks.free;
-        of.f_namemax = kNameMax;
-        request.volume(of);
-    });
+    daemon_of(handle).serve(handle, answer_usage);
 }
 
 void add_tree_operations(fuse_lowlevel_ops &operations)

@@ -92,7 +92,8 @@ static dtx::Task<> remove_dead(Client &client, Asked &asked)
     MountsRow row = co_await client.call(kSelf, [](Call &call) { return mounts(call); });
 
     for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
-        if (row.clients.has(c) && c != client.session().coordinator() && is_dead(client, c, asked)) {
+        if (row.clients.has(c) && c != client.session().coordinator() &&
+            is_dead(client, c, asked)) {
             auto body = [&](Call &call) { return remove_dead_client(call, c, row.changes); };
 
             co_await client.call(kSelf, body);
