@@ -72,13 +72,28 @@ static void forget_many(fuse_req_t handle, size_t count, fuse_forget_data *files
     fuse_reply_none(handle);
 }
 
-static dtx::Task<> answer_create(Daemon &daemon, Request &request, uint32_t parent,
-                                 std::string name, uint32_t mode, uint32_t device,
-                                 std::string target)
+namespace
+{
+
+/* A name in a directory, which the coroutine of its request keeps. */
+struct Name {
+    uint32_t directory;
+    std::string text;
+
+    Spot spot() const
+    {
+        return { directory, text };
+    }
+};
+
+} // namespace
+
+static dtx::Task<> answer_create(Daemon &daemon, Request &request, Name name, uint32_t mode,
+                                 uint32_t device, std::string target)
 {
     Credentials who = request.who_with_groups();
     Wanted wanted{ mode, device, target };
-    auto body = [&](Call &call) { return create(call, parent, name, wanted); };
+    auto body = [&](Call &call) { return create(call, name.directory, name.text, wanted); };
     Told told = co_await daemon.tell(who, body);
 
     answer_entry(daemon, request, told);
@@ -89,18 +104,18 @@ static void make_node(fuse_req_t handle, fuse_ino_t parent, const char *name, mo
 {
     uint32_t number = (major(device) & 0xfff) << 20 | (minor(device) & 0xfffff);
 
-    daemon_of(handle).serve(handle, answer_create, number_of(parent), name, mode, number, "");
+    daemon_of(handle).serve(handle, answer_create, { number_of(parent), name }, mode, number, "");
 }
 
 static void make_directory(fuse_req_t handle, fuse_ino_t parent, const char *name, mode_t mode)
 {
-    daemon_of(handle).serve(handle, answer_create, number_of(parent), name,
+    daemon_of(handle).serve(handle, answer_create, { number_of(parent), name },
                             S_IFDIR | (mode & 01777), 0, "");
 }
 
 static void make_link(fuse_req_t handle, const char *target, fuse_ino_t parent, const char *name)
 {
-    daemon_of(handle).serve(handle, answer_create, number_of(parent), name, S_IFLNK | 0777, 0,
+    daemon_of(handle).serve(handle, answer_create, { number_of(parent), name }, S_IFLNK | 0777, 0,
                             target);
 }
 
@@ -166,13 +181,10 @@ static void remove_dir(fuse_req_t handle, fuse_ino_t parent, const char *name)
     daemon_of(handle).serve(handle, answer_rmdir, number_of(parent), name);
 }
 
-static dtx::Task<> answer_rename(Daemon &daemon, Request &request, uint32_t parent,
-                                 std::string name, uint32_t to, std::string new_name,
+static dtx::Task<> answer_rename(Daemon &daemon, Request &request, Name from, Name to,
                                  uint32_t flags)
 {
-    auto body = [&](Call &call) {
-        return rename(call, Spot{ parent, name }, Spot{ to, new_name }, flags);
-    };
+    auto body = [&](Call &call) { return rename(call, from.spot(), to.spot(), flags); };
     std::optional<Node> replaced = co_await daemon.client().call(request.who(), body);
 
     co_await answer_removed(daemon, request, replaced);
@@ -181,8 +193,8 @@ static dtx::Task<> answer_rename(Daemon &daemon, Request &request, uint32_t pare
 static void rename_name(fuse_req_t handle, fuse_ino_t parent, const char *name, fuse_ino_t to,
                         const char *new_name, unsigned int flags)
 {
-    daemon_of(handle).serve(handle, answer_rename, number_of(parent), name, number_of(to), new_name,
-                            flags);
+    daemon_of(handle).serve(handle, answer_rename, { number_of(parent), name },
+                            { number_of(to), new_name }, flags);
 }
 
 static dtx::Task<> answer_attributes(Daemon &daemon, Request &request, uint32_t ino)

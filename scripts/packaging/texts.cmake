@@ -31,5 +31,6 @@ configure_file(librpm-sim.pc.in librpm-sim.pc @ONLY)
 install(CODE "set(prefix_of_unit \"\${CMAKE_INSTALL_PREFIX}\")
     cmake_path(ABSOLUTE_PATH prefix_of_unit)
     cmake_path(APPEND prefix_of_unit ${CMAKE_INSTALL_BINDIR} OUTPUT_VARIABLE RPM_BINDIR)
-    configure_file(${CMAKE_CURRENT_SOURCE_DIR}/rpm-server.service.in
-        ${made}/rpm-server.service @ONLY)")
+    foreach(unit rpm-server rpm-fs@)
+        configure_file(${CMAKE_CURRENT_SOURCE_DIR}/\${unit}.service.in ${made}/\${unit}.service @ONLY)
+    endforeach()")

@@ -85,9 +85,9 @@ class Client
     {
         return space_;
     }
-    /* Awaited: note that the client has the volume open, and wait if another one was the solo client
-     * (tree/mounts.h). If the session joins again later, other clients may have taken this one for
-     * dead: then its next call does the same first. leave(): it has closed the volume. */
+    /* Awaited: note that the client has the volume open, and wait if another one was the solo
+     * client (tree/mounts.h). If the session joins again later, other clients may have taken this
+     * one for dead: then its next call does the same first. leave(): it has closed the volume. */
     dtx::Task<> enter();
     dtx::Task<> leave();
 
