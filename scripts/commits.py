@@ -35,10 +35,10 @@ VERBS = set('''
     go group grow guard halve hand handle harden have hide hint hold honour identify ignore implement import
     improve include index infer inherit initialise inline insert inspect install instrument isolate issue
     join judge keep kill know label land lay lead learn leave lend let lift limit link list listen load
-    lock log look loosen lower make map mark match measure meet mend merge mirror model move name narrow
+    lock log look loosen lower make map mark match measure meet mend merge mirror model mount move name narrow
     nest note number offer omit open order own pack pad park parse pass permit persist pick pin place plan
-    plant poll port post prefer prepare preserve prevent print probe prove provide publish pull push put
-    quote raise randomise read reap rebuild recognise record recover reduce refer refuse register reject
+    plant poll port post prefer prepare preserve prevent print probe promote prove provide publish pull push put
+    quote raise randomise read reap rebuild receive recognise record recover reduce refer refuse register reject
     release rely remember remove rename reorder repair repeat replace replay reply report request require
     reserve reset resize resolve respect rest restore restrict resume retire retry return reuse revert
     review rewrite round route run sample save say scale scan schedule search see seed select send
