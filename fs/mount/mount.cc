@@ -39,13 +39,15 @@ static void initialize(void *, fuse_conn_info *kernel)
     kernel->want = wanted & kernel->capable;
 }
 
-static fuse_lowlevel_ops operations()
+static fuse_lowlevel_ops operations(bool xattrs)
 {
     fuse_lowlevel_ops operations{};
 
     operations.init = initialize;
     add_tree_operations(operations);
     add_file_operations(operations);
+    if (xattrs)
+        add_xattr_operations(operations);
     return operations;
 }
 
@@ -91,7 +93,7 @@ class Mounted
   public:
     Mounted(const MountOptions &options, Daemon &daemon)
     {
-        fuse_lowlevel_ops ops = operations();
+        fuse_lowlevel_ops ops = operations(options.xattrs);
         std::string kernel = "fsname=" + options.volume + ",subtype=rpmfs,default_permissions";
         std::vector<std::string> words = { "rpm-fs", "-o" };
         std::vector<char *> pointers;

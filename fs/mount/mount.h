@@ -18,6 +18,7 @@ struct MountOptions {
     std::string volume;
     std::string directory;
     std::string kernel;      /* options for the kernel, separated by commas: ro,nosuid */
+    bool xattrs = false;     /* offer extended attributes */
     bool foreground = false; /* serve until unmounted; else by a process of its own */
 };
 

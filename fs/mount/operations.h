@@ -29,6 +29,8 @@ inline uint32_t number_of(fuse_ino_t ino)
 void add_tree_operations(fuse_lowlevel_ops &operations);
 /* Open files and directories. */
 void add_file_operations(fuse_lowlevel_ops &operations);
+/* Extended attributes. */
+void add_xattr_operations(fuse_lowlevel_ops &operations);
 
 } // namespace rfs
 #endif

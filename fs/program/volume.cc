@@ -82,10 +82,10 @@ static bool is_for_others(const std::string &word)
 }
 
 /* Takes what is ours out of the words of -o, and leaves the kernel's. */
-static std::string take_mount_options(const std::string &words, PlaceOptions &place)
+static void take_mount_options(const std::string &words, PlaceOptions &place, MountOptions &mount)
 {
     std::istringstream each(words);
-    std::string kernel;
+    std::string &kernel = mount.kernel;
 
     for (std::string word; std::getline(each, word, ',');) {
         size_t equals = word.find('=');
@@ -102,10 +102,11 @@ static std::string take_mount_options(const std::string &words, PlaceOptions &pl
             place.patience_s = atof(value.c_str());
         else if (key == "patience")
             throw cli::Failure("patience: '" + value + "' is not a number of seconds above 0");
+        else if (word == "xattr")
+            mount.xattrs = true;
         else if (!word.empty() && !is_for_others(word))
             kernel += (kernel.empty() ? "" : ",") + word;
     }
-    return kernel;
 }
 
 Body add_mount(CLI::App &app)
@@ -122,12 +123,12 @@ Body add_mount(CLI::App &app)
     add_place(app, options->place);
     app.add_option("-o", options->words,
                    "as of mount(8), separated by commas: url=URL, conf=FILE, secret-file=FILE, "
-                   "patience=SECONDS, and those of the kernel, such as ro")
+                   "patience=SECONDS, xattr, and those of the kernel, such as ro")
         ->type_name("OPTIONS");
     app.add_flag("-f,--foreground", options->mount.foreground, "serve until it is unmounted");
     app.footer("End it with umount DIR, or fusermount3 -u DIR.");
     return [options] {
-        options->mount.kernel = take_mount_options(options->words, options->place);
+        take_mount_options(options->words, options->place, options->mount);
         mount_volume(options->mount, servers_of(options->place, options->mount.volume, kNoLimit));
         return cli::kDone;
     };

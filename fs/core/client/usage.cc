@@ -13,7 +13,7 @@
 namespace rfs
 {
 
-static constexpr uint32_t kSlabsAtOnce = 256; /* read in one transaction */
+static constexpr uint32_t kRowsAtOnce = 256; /* read in one transaction */
 
 /* Awaited: blocks of a shard that are in use. */
 static dtx::Task<uint64_t> count_used(Client &client, uint32_t shard)
@@ -23,13 +23,13 @@ static dtx::Task<uint64_t> count_used(Client &client, uint32_t shard)
     for (uint32_t from = 0;;) {
         auto body = [&](Call &call) {
             return call.txn.scan(call.tables().slabs, key_of(shard, from),
-                                 key_of(shard, UINT32_MAX), kSlabsAtOnce);
+                                 key_of(shard, UINT32_MAX), kRowsAtOnce);
         };
         auto rows = co_await client.call(kSelf, body);
 
         for (const auto &[key, row] : rows)
             used += kSlabBlocks - free_in(row);
-        if (rows.size() < kSlabsAtOnce)
+        if (rows.size() < kRowsAtOnce)
             co_return used;
         from = lower_half(rows.back().first) + 1;
     }
