@@ -11,7 +11,8 @@
  *   directories a directory counts its names and its directories, and has one name, in its parent
  *   reachable   the root directory leads to each directory
  *   maps        a row of a map belongs to a regular file, and a file counts its blocks
- *   pointers    a pointer leads to a block of the volume, and lies before the file's end
+ *   pointers    a pointer leads to a block of the volume, and lies before the file's end or its
+ *               block is unwritten
  *   blocks      each block in use has one pointer, and each pointer a block in use
  *   blobs       a symbolic link has all of its target, and no other file has a part of one
  *   xattrs      a file has all bytes of extended attributes that it counts, and they are whole

@@ -2,7 +2,7 @@
 /*
  * block_map.cc: rows of the table maps.
  *
- * Tests: tests/unit/fs/file/contents_test.cpp, resize_test.cpp
+ * Tests: tests/unit/fs/file/contents_test.cpp, resize_test.cpp, allocate_test.cpp
  */
 #include "core/file/block_map.h"
 
@@ -18,7 +18,7 @@ namespace rfs
 
 static uint64_t map_key(uint32_t ino, uint64_t block)
 {
-    RFS_ASSERT(block < kFileMax / kBlockBytes);
+    RFS_ASSERT(block < kFileBlocks);
     return key_of(ino, static_cast<uint32_t>(block / kMapPointers));
 }
 
@@ -89,30 +89,42 @@ dtx::Task<> BlockMap::put_rows()
     exists_ = !empty;
 }
 
-dtx::Task<std::optional<uint64_t>> BlockMap::cut(uint64_t from, uint32_t rows,
-                                                 std::vector<Pointer> &freed)
+dtx::Task<std::vector<BlockMap::Row>> BlockMap::rows(uint64_t from, uint64_t end, uint32_t limit)
 {
-    for (uint64_t block = from; block < kInodePointers; block++)
+    std::vector<Row> rows;
+
+    if (from >= end)
+        co_return rows;
+    auto found = co_await call_.txn.scan(call_.tables().maps, map_key(node_.ino, from),
+                                         map_key(node_.ino, end - 1), limit);
+
+    for (const auto &[key, row] : found)
+        rows.push_back({ uint64_t{ lower_half(key) } * kMapPointers, row });
+    co_return rows;
+}
+
+dtx::Task<std::optional<uint64_t>> BlockMap::clear(uint64_t from, uint64_t end, uint32_t limit,
+                                                   std::vector<Pointer> &freed)
+{
+    for (uint64_t block = from; block < std::min<uint64_t>(end, kInodePointers); block++)
         freed.push_back(co_await set(block, Pointer{}));
-    if (from >= kFileMax / kBlockBytes)
-        co_return std::nullopt;
+    from = std::max<uint64_t>(from, kInodePointers);
     co_await put_rows();
 
-    auto found = co_await call_.txn.scan(call_.tables().maps, map_key(node_.ino, from),
-                                         key_of(node_.ino, UINT32_MAX), rows + 1);
-    size_t last = std::min<size_t>(found.size(), rows);
+    std::vector<Row> found = co_await rows(from, end, limit + 1);
+    size_t count = std::min<size_t>(found.size(), limit);
 
-    for (size_t i = 0; i < last; i++) {
-        uint64_t first = uint64_t{ lower_half(found[i].first) } * kMapPointers;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t first = found[i].first;
 
-        for (uint64_t block = std::max(from, first); block < first + kMapPointers; block++)
-            if (block >= kInodePointers)
-                freed.push_back(co_await set(block, Pointer{}));
+        for (uint64_t block = std::max(from, first); block < std::min(end, first + kMapPointers);
+             block++)
+            freed.push_back(co_await set(block, Pointer{}));
     }
     co_await put_rows();
-    if (last == found.size())
+    if (count == found.size())
         co_return std::nullopt;
-    co_return uint64_t{ lower_half(found[last].first) } * kMapPointers;
+    co_return found[count].first;
 }
 
 } // namespace rfs

@@ -3,7 +3,7 @@
  * block_map.h: the pointers of a file's blocks, in its inode and in rows of the table maps, read
  * and changed within a call.
  *
- * Tests: tests/unit/fs/file/contents_test.cpp, resize_test.cpp
+ * Tests: tests/unit/fs/file/contents_test.cpp, resize_test.cpp, allocate_test.cpp
  */
 #ifndef FS_CORE_FILE_BLOCK_MAP_H
 #define FS_CORE_FILE_BLOCK_MAP_H
@@ -16,6 +16,8 @@
 
 namespace rfs
 {
+
+inline constexpr uint64_t kFileBlocks = kFileMax / kBlockBytes;
 
 /* Keeps the row of maps that was used last: a call goes through a file in the order of its
  * blocks. */
@@ -34,10 +36,20 @@ class BlockMap
     /* Awaited: give a block another pointer. Returns the former one, whose block is to be freed. */
     dtx::Task<Pointer> set(uint64_t block, Pointer pointer);
 
-    /* Awaited: make all blocks from @from on holes, of at most @rows rows of maps. Adds the former
-     * pointers to @freed. Returns the first block that may still have a pointer; nullopt: none. */
-    dtx::Task<std::optional<uint64_t>> cut(uint64_t from, uint32_t rows,
-                                           std::vector<Pointer> &freed);
+    /* A row of maps, and the number of its first block. */
+    struct Row {
+        uint64_t first;
+        MapRow map;
+    };
+    /* Awaited: the rows that have blocks @from to @end - 1, at most @limit, in their order. Without
+     * what this map has set and not put yet. */
+    dtx::Task<std::vector<Row>> rows(uint64_t from, uint64_t end, uint32_t limit);
+
+    /* Awaited: make blocks @from to @end - 1 holes, of at most @limit rows of maps. Adds the former
+     * pointers to @freed. Returns the first of the blocks that may still have a pointer; nullopt:
+     * none. */
+    dtx::Task<std::optional<uint64_t>> clear(uint64_t from, uint64_t end, uint32_t limit,
+                                             std::vector<Pointer> &freed);
 
     /* Awaited: write the rows of maps that were changed. */
     dtx::Task<> put_rows();

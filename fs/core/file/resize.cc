@@ -9,44 +9,30 @@
 #include "core/base/assert.h"
 #include "core/file/block_map.h"
 #include "core/file/contents.h"
+#include "core/file/zeros.h"
 #include "core/format/keys.h"
 #include "core/tree/orphans.h"
 #include "core/tree/permission.h"
 
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <sys/stat.h>
+#include <utility>
+#include <vector>
 
 namespace rfs
 {
 
 /* Awaited: the bytes of a file's last block behind @size become zeros, in a new block. */
-static dtx::Task<> clear_tail(Call &call, Node &node, BlockMap &map, uint64_t size,
-                              const Room &room)
+static dtx::Task<> clear_tail(Call &call, Node &node, uint64_t size, const Room &room)
 {
-    uint64_t number = size / kBlockBytes;
-    size_t keep = size % kBlockBytes;
-    Pointer old = co_await map.get(number);
-    std::array<unsigned char, kBlockBytes> bytes;
+    BlockMap map(call, node);
+    std::vector<Part> tail{ { size / kBlockBytes, size % kBlockBytes, kBlockBytes } };
+    std::vector<Part> parts = co_await written_parts(map, node.row.size, std::move(tail));
+    std::vector<Pointer> taken = co_await take_blocks(call, room, parts.size());
+    std::vector<Pointer> freed;
 
-    if (old.is_hole() || old.is_unwritten())
-        co_return;
-    co_await read_block(call, node.ino, number, old, bytes.data());
-    std::memset(bytes.data() + keep, 0, kBlockBytes - keep);
-
-    std::vector<Pointer> taken = co_await take_blocks(call, room, 1);
-    Pointer pointer = taken[0];
-    dtx::SpanWrite piece{ call.tables().blocks, pointer.shard(), pointer.block() * kBlockBytes,
-                          bytes.data(), kBlockBytes };
-
-    pointer.sum = block_sum(node.ino, number, bytes.data());
-    co_await call.txn.write_span({ &piece, 1 });
-    (void)co_await map.set(number, pointer);
+    co_await clear_parts(call, node.ino, map, std::move(parts), taken, freed);
     co_await map.put_rows();
-
-    std::vector<Pointer> freed{ old };
-
     co_await free_blocks(call, std::move(freed));
 }
 
@@ -56,7 +42,7 @@ static dtx::Task<> cut(Call &call, Node &node, uint64_t from)
 {
     BlockMap map(call, node);
     std::vector<Pointer> freed;
-    auto left = co_await map.cut(from, kCutRows, freed);
+    auto left = co_await map.clear(from, kFileBlocks, kCutRows, freed);
 
     co_await free_blocks(call, std::move(freed));
     node.row.cut = left.value_or(kNoCut);
@@ -70,11 +56,9 @@ dtx::Task<Node> resize(Call &call, uint32_t ino, uint64_t size, const Room &room
     expect(size <= kFileMax, EFBIG);
     if (node.row.cut != kNoCut)
         throw Unfinished{};
-    if (size < node.row.size) {
-        BlockMap map(call, node);
-
+    if (size <= node.row.size && node.row.blocks > 0) {
         if (size % kBlockBytes != 0)
-            co_await clear_tail(call, node, map, size, room);
+            co_await clear_tail(call, node, size, room);
         co_await cut(call, node, (size + kBlockBytes - 1) / kBlockBytes);
     }
     node.row.size = size;

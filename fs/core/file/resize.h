@@ -21,8 +21,9 @@ namespace rfs
 
 inline constexpr uint32_t kCutRows = 64; /* rows of maps: 8 MiB of a file */
 
-/* Awaited: set the size of a file. New bytes read as zeros. @room: one block. Returns the file as
- * it is then; if its cut is not kNoCut, the caller calls cut_more(). Failure: EISDIR, EINVAL;
+/* Awaited: set the size of a file. New bytes read as zeros. Unless the file grows, this frees the
+ * blocks that were allocated behind its end (allocate.h). @room: one block. Returns the file as it
+ * is then; if its cut is not kNoCut, the caller calls cut_more(). Failure: EISDIR, EINVAL;
  * EFBIG; ENOSPC. Throws Shortage, Unfinished. */
 dtx::Task<Node> resize(Call &call, uint32_t ino, uint64_t size, const Room &room);
 
