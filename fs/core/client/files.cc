@@ -6,13 +6,19 @@
  */
 #include "core/client/files.h"
 
+#include "core/file/allocate.h"
 #include "core/file/resize.h"
 #include "core/format/keys.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
 
 namespace rfs
 {
 
 static constexpr uint64_t kRunBlocks = 256; /* 1 MiB on one shard, the next on the next shard */
+static_assert(kRunBlocks % kAllocateBlocks == 0);
 
 dtx::Task<> finish_cut(Client &client, uint32_t ino)
 {
@@ -20,23 +26,34 @@ dtx::Task<> finish_cut(Client &client, uint32_t ino)
         done = co_await client.call(kSelf, [ino](Call &call) { return cut_more(call, ino); });
 }
 
-/* Awaited: @body, a callable Task<Node>(Call &, const Room &), with room for @blocks blocks. */
-template <class Body>
-static dtx::Task<Node> with_room(Client &client, const Credentials &who, uint32_t ino,
-                                 uint32_t shard, size_t blocks, Body body)
+static uint32_t shard_for(const Client &client, uint32_t ino, uint64_t block)
+{
+    uint32_t shards = client.volume().shards;
+
+    return static_cast<uint32_t>((shard_of(ino, shards) + block / kRunBlocks) % shards);
+}
+
+/* Awaited: @body, a callable Task<Result>(Call &, const Room &), with room for @blocks blocks, or
+ * for as many as it turns out to need. */
+template <class Result, class Body>
+static dtx::Task<Result> with_room(Client &client, const Credentials &who, uint32_t ino,
+                                   uint32_t shard, size_t blocks, Body body)
 {
     for (;;) {
         Space::Lease lease = co_await client.space().lease(shard, blocks);
         bool unfinished = false;
 
         try {
-            Node node =
+            Result result =
                 co_await client.call(who, [&](Call &call) { return body(call, lease.room()); });
 
             lease.used(blocks);
-            co_return node;
-        } catch (const Shortage &) {
-            lease.exhausted();
+            co_return result;
+        } catch (const Shortage &shortage) {
+            if (shortage.blocks > blocks)
+                blocks = shortage.blocks;
+            else
+                lease.exhausted();
         } catch (const Unfinished &) {
             unfinished = true;
         }
@@ -47,27 +64,84 @@ static dtx::Task<Node> with_room(Client &client, const Credentials &who, uint32_
 
 dtx::Task<Node> write_file(Client &client, const Credentials &who, uint32_t ino, NewBytes bytes)
 {
-    uint32_t shards = client.volume().shards;
     uint64_t first = bytes.append ? 0 : bytes.offset / kBlockBytes;
-    uint32_t shard = static_cast<uint32_t>((shard_of(ino, shards) + first / kRunBlocks) % shards);
+    uint32_t shard = shard_for(client, ino, first);
     size_t skip = bytes.append ? kBlockBytes - 1 : bytes.offset % kBlockBytes;
     size_t blocks = (skip + bytes.size + kBlockBytes - 1) / kBlockBytes;
     auto body = [&](Call &call, const Room &room) { return write(call, ino, bytes, room); };
 
-    co_return co_await with_room(client, who, ino, shard, blocks, body);
+    co_return co_await with_room<Node>(client, who, ino, shard, blocks, body);
 }
 
 dtx::Task<Node> resize_file(Client &client, const Credentials &who, uint32_t ino, uint64_t size)
 {
-    uint32_t shard = shard_of(ino, client.volume().shards);
+    uint32_t shard = shard_for(client, ino, 0);
     size_t blocks = size % kBlockBytes != 0 ? 1 : 0;
     auto body = [&](Call &call, const Room &room) { return resize(call, ino, size, room); };
-    Node node = co_await with_room(client, who, ino, shard, blocks, body);
+    Node node = co_await with_room<Node>(client, who, ino, shard, blocks, body);
 
     if (node.row.cut != kNoCut)
         co_await finish_cut(client, ino);
     node.row.cut = kNoCut;
     co_return node;
+}
+
+/* Awaited: @step, a callable Task<Step>(Call &, Range, const Room &), until it has gone through the
+ * range. What it needs is not known before its first attempt. */
+template <class Body>
+static dtx::Task<Node> in_steps(Client &client, const Credentials &who, uint32_t ino, Range range,
+                                Body step)
+{
+    auto body = [&](Call &call, const Room &room) { return step(call, range, room); };
+    Node node;
+
+    while (range.offset < range.end) {
+        uint32_t shard = shard_for(client, ino, range.offset / kBlockBytes);
+        Step done = co_await with_room<Step>(client, who, ino, shard, 0, body);
+
+        node = done.node;
+        range.offset = done.next;
+    }
+    co_return node;
+}
+
+/* Awaited: punch a hole. If there is no room for the zeros in parts of blocks, whole blocks become
+ * holes first, which makes room. */
+static dtx::Task<Node> punch_file(Client &client, const Credentials &who, uint32_t ino, Range range)
+{
+    Range whole{ (range.offset + kBlockBytes - 1) / kBlockBytes * kBlockBytes,
+                 range.end / kBlockBytes * kBlockBytes };
+    auto step = [&](Call &call, Range rest, const Room &room) {
+        return punch(call, ino, rest, room);
+    };
+
+    try {
+        co_return co_await in_steps(client, who, ino, range, step);
+    } catch (const Failure &failure) {
+        if (failure.error != ENOSPC || whole.offset >= whole.end)
+            throw;
+    }
+    (void)co_await in_steps(client, who, ino, whole, step);
+    co_return co_await in_steps(client, who, ino, range, step);
+}
+
+dtx::Task<Node> allocate_file(Client &client, const Credentials &who, uint32_t ino, int mode,
+                              uint64_t offset, uint64_t length)
+{
+    bool keep_size = (mode & FALLOC_FL_KEEP_SIZE) != 0;
+    bool zeros = (mode & FALLOC_FL_ZERO_RANGE) != 0;
+    auto step = [&](Call &call, Range rest, const Room &room) {
+        return zeros ? zero_range(call, ino, rest, keep_size, room)
+                     : allocate(call, ino, rest, keep_size, room);
+    };
+
+    expect_allocation(mode, offset, length);
+
+    Range range{ offset, offset + length };
+
+    if ((mode & FALLOC_FL_PUNCH_HOLE) != 0)
+        co_return co_await punch_file(client, who, ino, range);
+    co_return co_await in_steps(client, who, ino, range, step);
 }
 
 dtx::Task<> free_file(Client &client, uint32_t ino)

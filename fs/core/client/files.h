@@ -23,6 +23,12 @@ dtx::Task<Node> write_file(Client &client, const Credentials &who, uint32_t ino,
 /* Awaited: set a file's size, and free the blocks behind its end. Failure: as of resize(). */
 dtx::Task<Node> resize_file(Client &client, const Credentials &who, uint32_t ino, uint64_t size);
 
+/* Awaited: fallocate(2), in steps (allocate.h), each durable on all copies. Returns the file as it
+ * is then. Failure: of expect_allocation() and the steps; ENOSPC. After a failure, the range may be
+ * allocated in part, and the file larger, as on ext4. */
+dtx::Task<Node> allocate_file(Client &client, const Credentials &who, uint32_t ino, int mode,
+                              uint64_t offset, uint64_t length);
+
 /* Awaited: free all blocks behind a file's cut. */
 dtx::Task<> finish_cut(Client &client, uint32_t ino);
 

@@ -61,7 +61,7 @@ dtx::Task<std::vector<Pointer>> take_blocks(Call &call, const Room &room, size_t
             co_return taken;
     }
     if (taken.size() < count)
-        throw Shortage{};
+        throw Shortage{ count };
     co_return taken;
 }
 

@@ -21,6 +21,7 @@
 #include "core/call/call.h"
 #include <dtx/task.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct Room {
 
 /* Ends an attempt: the slabs of its room have fewer free blocks than it needs. */
 struct Shortage {
+    size_t blocks; /* that it needs, of all of them */
 };
 
 constexpr uint64_t owner_of(uint32_t coordinator)

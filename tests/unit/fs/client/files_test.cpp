@@ -5,6 +5,7 @@
 #include "unit/fs/file/files.h"
 
 #include <atomic>
+#include <fcntl.h>
 #include <thread>
 
 using rfs::Call;
@@ -106,5 +107,78 @@ TEST_CASE("fs: blocks that one client frees are written by another at once", "[u
     over = true;
     other.join();
     CHECK(error == 0);
+    CHECK(faults_of_blocks(volume) == "");
+}
+
+// One client writes a file and reads it, another takes its blocks away and allocates them.
+TEST_CASE("fs: a write is whole or gone while another client punches holes", "[unit]")
+{
+    TestVolume volume(2, 2, "", { 400, 4 });
+    uint32_t ino = make_file(volume, kRootIno, "f");
+    std::atomic<bool> over = false;
+    std::atomic<uint64_t> changes = 0;
+    constexpr uint64_t kStart = 250 * kBlockBytes; // of parts that lie in two steps
+    std::thread other([&] {
+        static const int modes[] = { FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                                     FALLOC_FL_ZERO_RANGE, FALLOC_FL_KEEP_SIZE };
+        rfs::Client client(*volume.open);
+
+        while (!over)
+            (void)client.finish(rfs::allocate_file(client, volume.root, ino, modes[changes++ % 4],
+                                                   kStart + 1000, 10 * kBlockBytes));
+    });
+    std::string zeros(10 * kBlockBytes, '\0');
+
+    int error = error_of([&] {
+        for (uint32_t i = 0; i < 60 || changes < 20; i++) {
+            std::string text = text_of(12 * kBlockBytes, i);
+
+            (void)write_at(volume, ino, kStart, text);
+            std::string found = read_at(volume, ino, kStart, text.size());
+
+            // The other client changes a part in two steps, and has done none, one or both.
+            CHECK(found.size() == text.size());
+            for (size_t at = 0; at < found.size(); at++) {
+                bool inside = at >= 1000 && at < 1000 + zeros.size();
+
+                if (found[at] != text[at] && !(inside && found[at] == '\0')) {
+                    CAPTURE(i, at);
+                    FAIL_CHECK("a byte is neither what was written nor zero");
+                    break;
+                }
+            }
+        }
+    });
+
+    over = true;
+    other.join();
+    CHECK(error == 0);
+    CHECK(faults_of_blocks(volume) == "");
+}
+
+TEST_CASE("fs: allocations that run beside each other do not share blocks", "[unit]")
+{
+    TestVolume volume(2, 2, "", { 400, 8 });
+    std::vector<uint32_t> inos;
+    std::vector<dtx::Task<>> tasks;
+    auto allocate = [&](uint32_t number) -> dtx::Task<> {
+        rfs::Node node =
+            co_await rfs::allocate_file(*volume.client, volume.root, inos[number / 2], 0,
+                                        number % 2 * 100 * kBlockBytes, 300 * kBlockBytes);
+
+        CHECK(node.row.size >= 300 * kBlockBytes);
+    };
+
+    for (uint32_t number = 0; number < 3; number++)
+        inos.push_back(make_file(volume, kRootIno, "f" + std::to_string(number)));
+    for (uint32_t number = 0; number < 6; number++) // two of each file
+        tasks.push_back(allocate(number));
+    volume.client->session().run(std::move(tasks));
+    for (uint32_t ino : inos) {
+        CHECK(inode_of(volume, ino).size == 400 * kBlockBytes);
+        CHECK(inode_of(volume, ino).blocks == 400);
+        CHECK(read_at(volume, ino, 399 * kBlockBytes, 9999) == std::string(kBlockBytes, '\0'));
+    }
+    CHECK(used_blocks(*volume.open) == 3 * 400);
     CHECK(faults_of_blocks(volume) == "");
 }
