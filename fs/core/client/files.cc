@@ -8,6 +8,7 @@
 
 #include "core/file/allocate.h"
 #include "core/file/resize.h"
+#include "core/file/seek.h"
 #include "core/format/keys.h"
 
 #include <algorithm>
@@ -142,6 +143,17 @@ dtx::Task<Node> allocate_file(Client &client, const Credentials &who, uint32_t i
     if ((mode & FALLOC_FL_PUNCH_HOLE) != 0)
         co_return co_await punch_file(client, who, ino, range);
     co_return co_await in_steps(client, who, ino, range, step);
+}
+
+dtx::Task<uint64_t> seek_file(Client &client, const Credentials &who, uint32_t ino, uint64_t offset,
+                              int what)
+{
+    Sought at{ offset, false };
+    auto body = [&](Call &call) { return seek(call, ino, at.offset, what); };
+
+    while (!at.found)
+        at = co_await client.call(who, body);
+    co_return at.offset;
 }
 
 dtx::Task<> free_file(Client &client, uint32_t ino)

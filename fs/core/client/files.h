@@ -29,6 +29,11 @@ dtx::Task<Node> resize_file(Client &client, const Credentials &who, uint32_t ino
 dtx::Task<Node> allocate_file(Client &client, const Credentials &who, uint32_t ino, int mode,
                               uint64_t offset, uint64_t length);
 
+/* Awaited: the first offset from @offset on at which data or a hole begin, as lseek(2). Failure: as
+ * of seek() in seek.h. */
+dtx::Task<uint64_t> seek_file(Client &client, const Credentials &who, uint32_t ino, uint64_t offset,
+                              int what);
+
 /* Awaited: free all blocks behind a file's cut. */
 dtx::Task<> finish_cut(Client &client, uint32_t ino);
 
