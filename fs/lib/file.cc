@@ -7,6 +7,7 @@
 #include "lib/handle.h"
 
 #include "core/base/assert.h"
+#include "core/file/allocate.h"
 #include "core/file/resize.h"
 #include "core/tree/attributes.h"
 #include "core/tree/create.h"
@@ -202,6 +203,29 @@ int rfs_ftruncate(rfs_file *file, uint64_t size)
         rfs::expect(rfs::writes(file->flags), EBADF);
         (void)client->client.finish(rfs::resize_file(client->client, file->who, file->ino, size));
         return 0;
+    });
+}
+
+int rfs_fallocate(rfs_file *file, int mode, uint64_t offset, uint64_t length)
+{
+    rfs_client *client = file->client;
+
+    return rfs::guarded(client, [=] {
+        rfs::expect_allocation(mode, offset, length);
+        rfs::expect(rfs::writes(file->flags), EBADF);
+        (void)client->client.finish(
+            rfs::allocate_file(client->client, file->who, file->ino, mode, offset, length));
+        return 0;
+    });
+}
+
+int64_t rfs_seek(rfs_file *file, uint64_t offset, int what)
+{
+    rfs_client *client = file->client;
+
+    return rfs::guarded(client, [=] {
+        return static_cast<int64_t>(client->client.finish(
+            rfs::seek_file(client->client, file->who, file->ino, offset, what)));
     });
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file.h: open files: read, write, change the size.
+ * file.h: open files: read, write, change the size, allocate blocks, find holes.
  *
  * A call reads or writes up to 1 MiB in one transaction, as a whole or not at all; larger ones are
  * several transactions, in the order of their bytes. A call that has returned is durable on all
@@ -101,6 +101,49 @@ RFS_MUST_CHECK ssize_t rfs_pwrite(struct rfs_file *file, const void *bytes, size
  * Threads:  one per client.
  */
 RFS_MUST_CHECK int rfs_ftruncate(struct rfs_file *file, uint64_t size);
+
+/**
+ * rfs_fallocate: give blocks to a part of a file before it is written, or take them away, as
+ * fallocate(2) on ext4.
+ *
+ * @file    open for writing. Borrowed.
+ * @mode    0: holes get blocks that read as zeros, and the file grows to the end of the part;
+ *          FALLOC_FL_ZERO_RANGE: so, and what is there becomes zeros. Each of them or'ed with
+ *          FALLOC_FL_KEEP_SIZE: so, and the file does not grow. FALLOC_FL_PUNCH_HOLE |
+ *          FALLOC_FL_KEEP_SIZE: whole blocks are freed, and parts of blocks become zeros.
+ * @offset  bytes from the start of the file, up to INT64_MAX.
+ * @length  bytes, 1 to INT64_MAX.
+ *
+ * A write puts its bytes into new blocks and then frees those that were allocated, so it still
+ * fails if the volume has no free blocks for it at that time. Blocks behind the end of the file are
+ * freed by rfs_ftruncate(), unless the file grows.
+ *
+ * Durable:  on all copies, in a transaction for each MiB, or more of a hole that is punched. After
+ *           an error, from the start of the part up to some place in it.
+ * Errors:   -EINVAL (@offset, @length), -EOPNOTSUPP (another @mode), -EBADF (not open for writing),
+ *           -ENODEV (no regular file), -EFBIG (over 16 TiB), -ENOSPC, -ESTALE, those of client.h.
+ * Threads:  one per client.
+ * Cost:     blocks; for each MiB two transactions, of which the first finds out how many blocks
+ *           are needed.
+ */
+RFS_MUST_CHECK int rfs_fallocate(struct rfs_file *file, int mode, uint64_t offset, uint64_t length);
+
+/**
+ * rfs_seek: where data or a hole begins in a file, as lseek(2). Data are blocks that were written;
+ * a hole is behind the last byte of each file.
+ *
+ * @file    open. Borrowed.
+ * @offset  bytes from the start of the file.
+ * @what    SEEK_DATA or SEEK_HOLE.
+ *
+ * Returns the first offset of that kind that is not less than @offset.
+ *
+ * Errors:   -ENXIO (@offset is not before the end of the file, or no data follow), -EINVAL (@what),
+ *           -EISDIR, -ESTALE, those of client.h.
+ * Threads:  one per client.
+ * Cost:     blocks; a transaction for each 8 MiB, without large holes, that it passes.
+ */
+RFS_MUST_CHECK int64_t rfs_seek(struct rfs_file *file, uint64_t offset, int what);
 
 /**
  * rfs_fstat: the attributes of an open file.

@@ -12,6 +12,7 @@
 #include <string>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 #include <vector>
 
 namespace
@@ -181,6 +182,45 @@ TEST_CASE("librpmfs: what a file was opened for is all that can be done with it"
     rfs_close(&writer);
     rfs_close(&writer);
     rfs_close(nullptr);
+}
+
+TEST_CASE("librpmfs: blocks are allocated and freed, and holes found", "[unit]")
+{
+    Mounted volume;
+    rfs_client *client = volume.mount().client;
+    rfs_file *file = opened(client, "/f", O_RDWR | O_CREAT);
+    rfs_file *reader = opened(client, "/f", O_RDONLY);
+    struct stat stat {
+    };
+
+    CHECK(rfs_fallocate(file, 0, 100, 3 << 20) == 0);
+    CHECK(rfs_fstat(file, &stat) == 0);
+    CHECK(stat.st_size == (3 << 20) + 100);
+    CHECK(stat.st_blocks == ((3 << 20) + 4096) / 512);
+    CHECK(rfs_seek(file, 0, SEEK_DATA) == -ENXIO);
+    CHECK(rfs_pwrite(file, "text", 4, 2 << 20) == 4);
+    CHECK(rfs_seek(reader, 0, SEEK_DATA) == 2 << 20);
+    CHECK(rfs_seek(reader, 2 << 20, SEEK_HOLE) == (2 << 20) + 4096);
+    CHECK(rfs_fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 2 << 20) == 0);
+    CHECK(rfs_fstat(file, &stat) == 0);
+    CHECK(stat.st_blocks == ((1 << 20) + 4096) / 512);
+    CHECK(rfs_fallocate(file, FALLOC_FL_ZERO_RANGE, 2 << 20, 2) == 0);
+    CHECK(contents(file) == std::string(1000, '\0'));
+
+    char bytes[4];
+
+    CHECK(rfs_pread(file, bytes, sizeof(bytes), 2 << 20) == 4);
+    CHECK(std::string(bytes, 4) == std::string("\0\0xt", 4));
+
+    CHECK(rfs_fallocate(reader, 0, 0, 1) == -EBADF);
+    CHECK(rfs_fallocate(reader, 0, 0, 0) == -EINVAL); // first, as in the kernel
+    CHECK(rfs_fallocate(reader, FALLOC_FL_PUNCH_HOLE, 0, 1) == -EOPNOTSUPP);
+    CHECK(rfs_fallocate(file, 0, 1ull << 44, 1) == -EFBIG);
+    CHECK(rfs_fallocate(file, 0, 0, 1ull << 43) == -ENOSPC);
+    CHECK(rfs_seek(file, 1ull << 62, SEEK_HOLE) == -ENXIO);
+    CHECK(rfs_seek(file, 0, SEEK_END) == -EINVAL);
+    rfs_close(&file);
+    rfs_close(&reader);
 }
 
 TEST_CASE("librpmfs: a directory is read in parts, and from a place in it", "[unit]")
