@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file_operations.cc: open, read, write and close files; list directories.
+ * file_operations.cc: open, read, write, allocate and close files; list directories.
  *
  * A call that has been answered is durable, so there is nothing to flush: the kernel gets ENOSYS
  * for fsync and flush, which it takes for success, and does not ask again.
@@ -139,6 +139,36 @@ static void write_to_file(fuse_req_t handle, fuse_ino_t ino, const char *bytes, 
     daemon.serve(handle, answer_write, number_of(ino), wanted, daemon.take_request());
 }
 
+static dtx::Task<> answer_allocate(Daemon &daemon, Request &request, uint32_t ino, int mode,
+                                   uint64_t offset, uint64_t length)
+{
+    (void)co_await allocate_file(daemon.client(), request.who(), ino, mode, offset, length);
+    request.end(0);
+}
+
+static void allocate_in_file(fuse_req_t handle, fuse_ino_t ino, int mode, off_t offset,
+                             off_t length, fuse_file_info *)
+{
+    daemon_of(handle).serve(handle, answer_allocate, number_of(ino), mode,
+                            static_cast<uint64_t>(offset), static_cast<uint64_t>(length));
+}
+
+/* The kernel asks for SEEK_DATA and SEEK_HOLE alone. */
+static dtx::Task<> answer_seek(Daemon &daemon, Request &request, uint32_t ino, uint64_t offset,
+                               int what)
+{
+    uint64_t at = co_await seek_file(daemon.client(), request.who(), ino, offset, what);
+
+    request.offset(at);
+}
+
+static void seek_in_file(fuse_req_t handle, fuse_ino_t ino, off_t offset, int what,
+                         fuse_file_info *)
+{
+    daemon_of(handle).serve(handle, answer_seek, number_of(ino), static_cast<uint64_t>(offset),
+                            what);
+}
+
 /* What a list gives of a name: its number and type, and if the kernel asks for it, the file. */
 static size_t add_entry(Request &request, char *into, size_t room, const Listed &name,
                         const Told *told)
@@ -255,6 +285,8 @@ void add_file_operations(fuse_lowlevel_ops &operations)
     operations.release = close_open_file;
     operations.read = read_file;
     operations.write = write_to_file;
+    operations.fallocate = allocate_in_file;
+    operations.lseek = seek_in_file;
     operations.readdir = list;
     operations.readdirplus = list_with_files;
 }

@@ -111,6 +111,11 @@ void Request::written(size_t size)
     (void)fuse_reply_write(take(), size);
 }
 
+void Request::offset(uint64_t at)
+{
+    (void)fuse_reply_lseek(take(), static_cast<off_t>(at));
+}
+
 void Request::volume(const struct statvfs &of)
 {
     (void)fuse_reply_statfs(take(), &of);

@@ -66,6 +66,7 @@ class Request
     void link_target(const std::string &target);
     bool bytes(const void *from, size_t size);
     void written(size_t size);
+    void offset(uint64_t at);
     void volume(const struct statvfs &of);
     void xattr_bytes(size_t size);
 
