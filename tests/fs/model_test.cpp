@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // model_test.cpp: random calls by librpmfs on a volume and by the kernel on a tmpfs, compared after
-// each: the error number, and what stat(), readlink(), readdir() and read() return. Then checks the
-// volume.
+// each: the error number, and what stat(), readlink(), readdir(), read() and lseek() for holes
+// return. Then checks the volume.
 //
 //   fs_model_test [--calls N] [--seed N] [--verbose]
 //
@@ -34,11 +34,11 @@ namespace
 
 const char *const kOpNames[] = { "mkdir",  "mknod",    "symlink",  "link",   "unlink", "rmdir",
                                  "rename", "stat",     "lstat",    "access", "chmod",  "chown",
-                                 "lchown", "truncate", "readlink", "list",   "open" };
+                                 "lchown", "truncate", "readlink", "list",   "open",   "allocate" };
 static_assert(std::size(kOpNames) == size_t(Op::count));
 
 // How often each call comes, of 100.
-const uint32_t kWeights[] = { 12, 4, 6, 6, 9, 8, 13, 4, 4, 3, 4, 3, 1, 3, 3, 5, 12 };
+const uint32_t kWeights[] = { 10, 4, 5, 5, 8, 7, 11, 4, 4, 3, 4, 3, 1, 3, 3, 5, 12, 8 };
 static_assert(std::size(kWeights) == size_t(Op::count));
 
 class Requests
@@ -66,6 +66,8 @@ class Requests
         request.gid = id({ UINT32_MAX, 0, 20, 22 });
         request.offset = below(4) == 0 ? below(16000) : below(100);
         request.bytes = static_cast<uint32_t>(below(3) == 0 ? below(8000) : below(50));
+        if (request.op == Op::allocate)
+            put_part(request);
         return request;
     }
 
@@ -105,6 +107,8 @@ class Requests
             return renames[below(std::size(renames))];
         if (op == Op::access)
             return static_cast<uint32_t>(below(8));
+        if (op == Op::allocate)
+            return (below(8) == 0 ? flags : O_RDWR) | (below(2) == 0 ? O_CREAT : 0);
         flags |= below(2) == 0 ? O_CREAT : 0;
         flags |= below(2) == 0 ? opens[below(std::size(opens))] : 0;
         flags |= (flags & O_CREAT) == 0 && below(8) == 0 ? O_DIRECTORY : 0;
@@ -135,6 +139,20 @@ class Requests
     {
         return below(30) == 0 ? std::string(250, 'x') : path();
     }
+    // What to allocate: whole blocks as well.
+    void put_part(Request &request)
+    {
+        static const int modes[] = { 0,
+                                     FALLOC_FL_KEEP_SIZE,
+                                     FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                     FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                     FALLOC_FL_PUNCH_HOLE,
+                                     1 << 30 };
+
+        request.how = modes[below(below(8) == 0 ? std::size(modes) : 4)];
+        request.offset = below(3) == 0 ? below(4) * 4096 : below(16000);
+        request.bytes = static_cast<uint32_t>(below(3) == 0 ? below(3) * 4096 : below(8000));
+    }
     template <size_t size> static void put(char (&into)[size], const std::string &text)
     {
         into[text.copy(into, size - 1)] = '\0';
@@ -150,9 +168,10 @@ std::string text_of(const Request &of)
     char text[900];
 
     snprintf(text, sizeof(text),
-             "%s as %u '%s' '%s' mode %o flags %x owner %d:%d offset %" PRIu64 " bytes %u",
+             "%s as %u '%s' '%s' mode %o flags %x owner %d:%d offset %" PRIu64 " bytes %u how %x",
              kOpNames[size_t(of.op)], oracle::user(of.user).uid, of.path, of.other, of.mode,
-             of.flags, static_cast<int>(of.uid), static_cast<int>(of.gid), of.offset, of.bytes);
+             of.flags, static_cast<int>(of.uid), static_cast<int>(of.gid), of.offset, of.bytes,
+             static_cast<unsigned>(of.how));
     return text;
 }
 
@@ -167,9 +186,26 @@ std::string text_of(const Reply &of)
     return text;
 }
 
-bool equal(const Reply &one, const Reply &two)
+// Where the volume has data, the tmpfs has; where it has holes alone, zeros are read. For a tmpfs
+// makes data of an unwritten block of which it clears a part, and keeps the block of the file's end
+// when a hole is punched over the end.
+bool fits(const Reply &kernel, const Reply &volume)
 {
-    return text_of(one) == text_of(two) && std::memcmp(one.text, two.text, one.length) == 0;
+    uint64_t more = kernel.data & ~volume.data;
+
+    if ((volume.data & ~kernel.data) != 0)
+        return false;
+    for (uint64_t at = 0; more != 0 && at < kernel.length; at++)
+        if ((more >> std::min<uint64_t>(at / 4096, oracle::kDataBits - 1) & 1) != 0 &&
+            kernel.text[at] != 0)
+            return false;
+    return true;
+}
+
+bool equal(const Reply &kernel, const Reply &volume)
+{
+    return text_of(kernel) == text_of(volume) && fits(kernel, volume) &&
+           std::memcmp(kernel.text, volume.text, kernel.length) == 0;
 }
 
 // Servers, a volume on them, and a client.
@@ -253,8 +289,10 @@ void compare(uint64_t calls, uint64_t seed, bool verbose, const char *folder, To
         if (equal(by_kernel, by_volume))
             continue;
         totals.differences++;
-        printf("call %" PRIu64 ": %s\n  tmpfs:  %s\n  volume: %s\n", i, text_of(request).c_str(),
-               text_of(by_kernel).c_str(), text_of(by_volume).c_str());
+        printf("call %" PRIu64 ": %s\n  tmpfs:  %s, data %" PRIx64 "\n  volume: %s, data %" PRIx64
+               "\n",
+               i, text_of(request).c_str(), text_of(by_kernel).c_str(), by_kernel.data,
+               text_of(by_volume).c_str(), by_volume.data);
     }
     totals.wrong = volume.check();
 }

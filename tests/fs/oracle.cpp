@@ -22,6 +22,7 @@ namespace oracle
 {
 
 static const uint32_t kFirstGroup[] = { 20 };
+static constexpr int64_t kBlock = 4096;
 
 const rfs_cred &user(uint32_t number)
 {
@@ -58,7 +59,33 @@ static void put_names(std::vector<std::string> names, Reply &reply)
     reply.length = static_cast<uint32_t>(text.copy(reply.text, kTextMax));
 }
 
-// Of both: what they do with an open file. @file: has pwrite(), pread() and fstat() that return
+// The blocks with data of a file, found from data to hole to data. Throws std::logic_error: they
+// are not in order, or there is something behind the end.
+template <class File> static uint64_t data_of(File &file, int64_t size)
+{
+    uint64_t bits = 0;
+
+    for (int64_t at = 0; at < size;) {
+        int64_t data = file.seek(at, SEEK_DATA);
+        int64_t hole = data < 0 ? data : file.seek(data, SEEK_HOLE);
+        bool ends = data == -ENXIO && file.seek(at, SEEK_HOLE) == at;
+
+        if (ends)
+            break;
+        if (data < at || hole <= data || hole > size || (data > at && data % kBlock != 0))
+            throw std::logic_error("data at " + std::to_string(data) + ", a hole at " +
+                                   std::to_string(hole) + ", searched from " + std::to_string(at));
+        for (int64_t block = data / kBlock; block * kBlock < hole; block++)
+            bits |= 1ull << std::min<uint64_t>(static_cast<uint64_t>(block), kDataBits - 1);
+        at = hole;
+    }
+    for (int what : { SEEK_DATA, SEEK_HOLE })
+        if (file.seek(size, what) != -ENXIO)
+            throw std::logic_error("there are data or holes behind the end");
+    return bits;
+}
+
+// Of both: what they do with an open file. @file: has the calls of KernelFile, which return
 // negative error numbers.
 template <class File> static void use(File &file, const Request &request, Reply &reply)
 {
@@ -69,10 +96,14 @@ template <class File> static void use(File &file, const Request &request, Reply 
 
     fill(bytes.data(), request);
     reply.result = file.fstat(&stat);
-    if (reply.result == 0 && request.bytes > 0)
+    if (reply.result == 0 && request.op == Op::allocate)
+        reply.result = file.allocate(request.how, request.offset, request.bytes);
+    else if (reply.result == 0 && request.bytes > 0)
         reply.result = file.pwrite(bytes.data(), request.bytes, request.offset);
     (void)file.fstat(&stat);
     put_stat(stat, reply);
+    if (S_ISREG(stat.st_mode))
+        reply.data = data_of(file, stat.st_size);
     got = file.pread(reply.text, kTextMax, 0);
     if (got > 0)
         reply.length = static_cast<uint32_t>(got);
@@ -102,6 +133,18 @@ struct KernelFile {
 
         return got >= 0 ? got : -errno;
     }
+    int64_t allocate(int how, uint64_t offset, uint64_t size)
+    {
+        return ::fallocate(fd, how, static_cast<off_t>(offset), static_cast<off_t>(size)) == 0
+                   ? 0
+                   : -errno;
+    }
+    int64_t seek(int64_t offset, int what)
+    {
+        off_t got = ::lseek(fd, offset, what);
+
+        return got >= 0 ? got : -errno;
+    }
 };
 
 struct VolumeFile {
@@ -118,6 +161,14 @@ struct VolumeFile {
     int64_t pread(void *into, size_t size, uint64_t offset)
     {
         return rfs_pread(file, into, size, offset);
+    }
+    int64_t allocate(int how, uint64_t offset, uint64_t size)
+    {
+        return rfs_fallocate(file, how, offset, size);
+    }
+    int64_t seek(int64_t offset, int what)
+    {
+        return rfs_seek(file, static_cast<uint64_t>(offset), what);
     }
 };
 

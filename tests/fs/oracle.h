@@ -30,6 +30,7 @@ enum class Op : uint32_t {
     readlink,
     list,
     open,
+    allocate,
     count
 };
 
@@ -45,13 +46,15 @@ struct Request {
     uint32_t uid;
     uint32_t gid;
     uint64_t offset;
-    uint32_t bytes; // written, or the size to which a file is cut
+    uint32_t bytes; // written or allocated, or the size to which a file is cut
+    int how;        // mode of fallocate()
 };
 
 struct Reply {
     int64_t result; // 0, or an error number, negative
     uint32_t mode, links, uid, gid;
     uint64_t size;
+    uint64_t data; // of a file: a bit for each block in which there are data, not a hole
     uint32_t length;
     char text[kTextMax]; // target, names, or contents
 };
@@ -59,6 +62,9 @@ struct Reply {
 // The callers: user 0, a user, another one in his group, and one with his group beside his own.
 inline constexpr uint32_t kUserCount = 4;
 const rfs_cred &user(uint32_t number);
+
+// Of a file of more than so many blocks, the bit of the last one is for those behind it as well.
+inline constexpr uint64_t kDataBits = 64;
 
 // What is written by a request.
 void fill(char *text, const Request &request);
