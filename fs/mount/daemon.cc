@@ -112,6 +112,11 @@ void Daemon::changed(const Node &node)
         versions_.erase(found); /* another client has changed it in between */
 }
 
+void Daemon::lost_pages(uint32_t ino)
+{
+    versions_.erase(ino);
+}
+
 void Daemon::report(const std::string &what)
 {
     uint64_t now = dtx::now_ns();

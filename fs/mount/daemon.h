@@ -86,8 +86,9 @@ class Daemon
 
     /* A file is opened: are the pages that the kernel has of it those of its contents now? */
     bool has_pages(const Node &node);
-    /* The kernel has changed a file, and its pages as well. */
+    /* The kernel has changed a file, and its pages as well; or not its pages. */
     void changed(const Node &node);
+    void lost_pages(uint32_t ino);
 
     /* For kCallBytesMax bytes, or a whole request of the kernel. */
     Buffer buffer();

@@ -22,11 +22,18 @@
 namespace rfs
 {
 
-/* A handle that appends has no pages in the kernel, which would put them at the end that it
- * knows. */
+/* Has a handle no pages in the kernel? Those that append: it would put the bytes at the end that it
+ * knows. Those that only write: where a write begins within a block that the kernel has no page of,
+ * it would send that part as a call of its own, so the write would happen in two steps. A handle
+ * that also reads keeps its pages, which mmap(2) needs. */
+static bool is_direct(int flags)
+{
+    return (flags & O_APPEND) != 0 || (flags & O_ACCMODE) == O_WRONLY;
+}
+
 static void set_flags(Daemon &daemon, const Node &node, fuse_file_info &info)
 {
-    info.direct_io = (info.flags & O_APPEND) != 0 ? 1 : 0;
+    info.direct_io = is_direct(info.flags) ? 1 : 0;
     info.keep_cache = daemon.has_pages(node) ? 1 : 0;
 }
 
@@ -121,12 +128,18 @@ static void read_file(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t offs
 
 /* @memory: has the bytes. */
 static dtx::Task<> answer_write(Daemon &daemon, Request &request, uint32_t ino, NewBytes bytes,
-                                Buffer memory)
+                                bool direct, Buffer memory)
 {
+    Node node;
+
     RFS_ASSERT(memory != nullptr);
     expect(bytes.size <= kCallBytesMax, EINVAL);
     if (bytes.size != 0)
-        daemon.changed(co_await write_file(daemon.client(), request.who(), ino, bytes));
+        node = co_await write_file(daemon.client(), request.who(), ino, bytes);
+    if (direct)
+        daemon.lost_pages(ino);
+    else if (bytes.size != 0)
+        daemon.changed(node);
     request.written(bytes.size);
 }
 
@@ -136,7 +149,8 @@ static void write_to_file(fuse_req_t handle, fuse_ino_t ino, const char *bytes, 
     NewBytes wanted{ static_cast<uint64_t>(offset), bytes, size, (info->flags & O_APPEND) != 0 };
     Daemon &daemon = daemon_of(handle);
 
-    daemon.serve(handle, answer_write, number_of(ino), wanted, daemon.take_request());
+    daemon.serve(handle, answer_write, number_of(ino), wanted, is_direct(info->flags),
+                 daemon.take_request());
 }
 
 static dtx::Task<> answer_allocate(Daemon &daemon, Request &request, uint32_t ino, int mode,
