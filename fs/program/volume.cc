@@ -167,6 +167,7 @@ Body add_check(CLI::App &app)
 
             (void)open.cluster->recover();
 
+            dtx::Cluster::Reading reading(*open.cluster); /* connects once for all tables */
             dtx::Findings findings = check_tables(open);
 
             for (const dtx::Findings &of_copy : dtx::checks::check_copies(*open.cluster))
