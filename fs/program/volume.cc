@@ -12,6 +12,7 @@
 #include "core/client/usage.h"
 #include "core/client/volume.h"
 #include "mount/mount.h"
+#include "mount/remount.h"
 #include <dtx/checks.h>
 
 #include "cli.h"
@@ -123,11 +124,16 @@ Body add_mount(CLI::App &app)
     add_place(app, options->place);
     app.add_option("-o", options->words,
                    "as of mount(8), separated by commas: url=URL, conf=FILE, secret-file=FILE, "
-                   "patience=SECONDS, xattr, and those of the kernel, such as ro")
+                   "patience=SECONDS, xattr, and those of the kernel, such as ro; remount changes "
+                   "those")
         ->type_name("OPTIONS");
     app.add_flag("-f,--foreground", options->mount.foreground, "serve until it is unmounted");
     app.footer("End it with umount DIR, or fusermount3 -u DIR.");
     return [options] {
+        if (asks_remount(options->words)) {
+            remount(options->mount.directory, options->words);
+            return cli::kDone;
+        }
         take_mount_options(options->words, options->place, options->mount);
         mount_volume(options->mount, servers_of(options->place, options->mount.volume, kNoLimit));
         return cli::kDone;

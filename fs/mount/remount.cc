@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * remount.cc: the flags of a mount, by mount(2).
+ *
+ * Tests: tests/fs/mount_test
+ */
+#include "mount/remount.h"
+
+#include <cerrno>
+#include <cstring>
+#include <linux/magic.h>
+#include <sstream>
+#include <stdexcept>
+#include <sys/mount.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+
+namespace rfs
+{
+
+/* A word sets the flag, another clears it. @told: the same flag as statfs() has it. */
+struct Flag {
+    const char *set;
+    const char *clear;
+    unsigned long flag;
+    unsigned long told;
+};
+
+static constexpr Flag kFlags[] = {
+    { "ro", "rw", MS_RDONLY, ST_RDONLY },
+    { "nosuid", "suid", MS_NOSUID, ST_NOSUID },
+    { "nodev", "dev", MS_NODEV, ST_NODEV },
+    { "noexec", "exec", MS_NOEXEC, ST_NOEXEC },
+    { "sync", "async", MS_SYNCHRONOUS, ST_SYNCHRONOUS },
+    { "noatime", "atime", MS_NOATIME, ST_NOATIME },
+    { "nodiratime", "diratime", MS_NODIRATIME, ST_NODIRATIME },
+    { "relatime", "norelatime", MS_RELATIME, ST_RELATIME },
+};
+
+bool asks_remount(const std::string &words)
+{
+    return ("," + words + ",").find(",remount,") != std::string::npos;
+}
+
+static unsigned long changed(unsigned long flags, const std::string &words)
+{
+    std::istringstream each(words);
+
+    for (std::string word; std::getline(each, word, ',');) {
+        for (const Flag &flag : kFlags) {
+            if (word == flag.set)
+                flags |= flag.flag;
+            else if (word == flag.clear)
+                flags &= ~flag.flag;
+        }
+    }
+    return flags;
+}
+
+void remount(const std::string &directory, const std::string &words)
+{
+    struct statfs now {
+    };
+    unsigned long flags = 0;
+
+    if (statfs(directory.c_str(), &now) != 0)
+        throw std::runtime_error(directory + ": " + strerror(errno));
+    if (now.f_type != FUSE_SUPER_MAGIC)
+        throw std::runtime_error(directory + ": not a mount of a volume, so it is not remounted");
+    for (const Flag &flag : kFlags)
+        flags |= (static_cast<unsigned long>(now.f_flags) & flag.told) != 0 ? flag.flag : 0;
+    if (mount(nullptr, directory.c_str(), nullptr, MS_REMOUNT | changed(flags, words), nullptr) !=
+        0)
+        throw std::runtime_error(directory +
+                                 ": the kernel does not remount it: " + strerror(errno));
+}
+
+} // namespace rfs
