@@ -4,6 +4,7 @@
 #
 #   mirror_setup DIR ARCHITECTURE SUITE...   an apt in DIR: the mirror of this machine's apt, a separate state
 #   mirror DIR COMMAND...                    an apt command with that state
+#   mirror_source DIR PACKAGE                the files of a source package, below DIR
 #   mirror_unpack ROOT DEB...                unpack into ROOT, without /etc, /var and documents, /usr merged
 
 mirror() {
@@ -37,6 +38,14 @@ Acquire::Retries "3";
 END
     mirror "$state" apt-get -qq update >"$state/log" 2>&1 ||
         skip "the mirror's lists of ${*:3} cannot be fetched: $(tail -n 3 "$state/log")"
+}
+
+mirror_source() {
+    local state=$1
+    sed -i 's/^deb /deb-src /' "$state/sources.list"
+    mirror "$state" apt-get -qq update >"$state/log" 2>&1 &&
+        (cd "$state" && mirror "$state" apt-get -qq source --download-only "$2" >>"$state/log" 2>&1) ||
+        skip "the source of $2 cannot be fetched: $(tail -n 3 "$state/log")"
 }
 
 mirror_unpack() {
