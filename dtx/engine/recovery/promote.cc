@@ -34,6 +34,7 @@
 #include "engine/cluster/membership.h"
 #include "engine/cluster/replica.h"
 #include "engine/cluster/shard_header.h"
+#include "engine/format/names.h"
 #include "engine/recovery/recover.h"
 #include "engine/recovery/vacuum.h"
 #include <dtx/error.h>
@@ -363,6 +364,22 @@ void Change::rebuild(ServerConnection &returned, const Placement &next, const Fu
     }
 }
 
+/* Removes a shard whose header was not written as a whole: a restoration was killed while it
+ * created the shard. All of its bytes would be copied from other servers in any case. */
+static void remove_unfinished(const Cluster &cluster, rpm_conn *conn, Replica replica)
+{
+    const std::string &database = cluster.schema().name();
+
+    try {
+        (void)read_shard_header(conn, database, cluster, replica);
+    } catch (const Error &error) {
+        if (error.code() == RPM_E_FOREIGN || error.code() == RPM_E_CORRUPT)
+            (void)!rpm_conn_remove(conn, shard_name(database, replica.shard).c_str());
+        else if (error.code() != RPM_E_NOENT)
+            throw;
+    }
+}
+
 /* Create the shards that a server with an empty pool lacks. They record that it accepted @base, in
  * which it is dead. */
 static void create_missing(const Cluster &cluster, uint32_t server, const View &base)
@@ -371,11 +388,12 @@ static void create_missing(const Cluster &cluster, uint32_t server, const View &
 
     DTX_ASSERT(!base.alive(server)); /* an empty shard must not count as a copy */
     for (uint32_t copy = 0; copy < cluster.options().replicas; copy++) {
+        Replica replica{ shard_of_copy(cluster, server, copy), server };
         std::vector<std::string> made;
 
+        remove_unfinished(cluster, connection.get(), replica);
         try {
-            create_shard(cluster, connection.get(),
-                         { shard_of_copy(cluster, server, copy), server }, base, made);
+            create_shard(cluster, connection.get(), replica, base, made);
         } catch (const Error &error) {
             /* A shard without its header would pass for a restored one at the next try. */
             for (const std::string &name : made)

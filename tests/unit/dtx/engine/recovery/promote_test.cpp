@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // promote_test.cpp: changes of the view: servers stop, backups are promoted, servers are restored.
 #include "engine/cluster/membership.h"
+#include "engine/cluster/replica.h"
+#include "engine/cluster/shard_header.h"
+#include "engine/format/names.h"
 #include "engine/format/redo.h"
 #include "engine/recovery/recover.h"
 #include "unit/dtx/engine/histories.h"
@@ -345,6 +348,44 @@ TEST_CASE("dtx: a restoration that was interrupted can be repeated", "[unit]")
     set_view(db, 0, next, false);
     if (how > 0)
         set_view(db, 1, next, false); // live servers have not accepted it yet
+    CHECK(code_of([&] { db.cluster->restore(1); }) == 0);
+    CHECK(db.cents(1) == 105);
+    CHECK(db.cluster->dead().empty());
+}
+
+TEST_CASE("dtx: a restoration that was killed while it created a shard can be repeated", "[unit]")
+{
+    RestartableDatabase db(2);
+    bool half = GENERATE(false, true); // of the header is written
+    dtx::View only_two;
+    rpm_region_opts opts = rpm_region_opts_init();
+    rpm_region *region = nullptr;
+
+    CAPTURE(half);
+    {
+        Session session(*db.cluster, 0);
+
+        db.fill(session);
+        db.servers[1]->stop();
+        db.cluster->promote({ 1 });
+        REQUIRE(add(db, session, 1, 5) == Status::committed);
+    }
+    db.servers[1]->lose_pool();
+    db.servers[1]->start();
+    only_two.number = 2;
+    only_two.kill(1);
+    opts.flags = RPM_REGION_CREATE | RPM_REGION_EXCL;
+    opts.bytes = db.cluster->layout().region_bytes();
+    {
+        dtx::RawConnection connection(*db.cluster, 1);
+        std::string name = dtx::shard_name(db.cluster->schema().name(), 1);
+        std::vector<unsigned char> header = encode_shard_header(*db.cluster, { 1, 1 }, only_two);
+
+        REQUIRE(rpm_region_open(connection.get(), name.c_str(), &opts, &region) == 0);
+        if (half)
+            REQUIRE(rpm_region_write(region, 0, header.data(), dtx::kDescriptorBytes) == 0);
+        rpm_region_close(&region);
+    }
     CHECK(code_of([&] { db.cluster->restore(1); }) == 0);
     CHECK(db.cents(1) == 105);
     CHECK(db.cluster->dead().empty());
