@@ -30,12 +30,14 @@ namespace rfs
 
 static void initialize(void *, fuse_conn_info *kernel)
 {
-    unsigned int wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_AUTO_INVAL_DATA |
+    unsigned int wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_AUTO_INVAL_DATA |
                           FUSE_CAP_HANDLE_KILLPRIV | FUSE_CAP_PARALLEL_DIROPS |
                           FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO;
 
     kernel->max_write = kCallBytesMax;
     kernel->time_gran = 1;
+    /* Without FUSE_CAP_ATOMIC_O_TRUNC, with which open(O_RDONLY | O_TRUNC) of a program that runs
+     * cuts it before the kernel refuses. */
     kernel->want = wanted & kernel->capable;
 }
 
