@@ -18,13 +18,15 @@ LARGE = {
         'calls among eight files became events, which work only together',
     'sim: dispatch the events of the device model in one function':
         'calls among ten files became events, which work only together',
+    'tests: kill what serves a volume, and read what was acknowledged':
+        'a test in four files, of which none works without the others',
     'lib: name the actors in base, plan, conn, region, pool and log':
         'comments; of the code two names only, in throttle.c',
 }
 
 # What the first word after the colon may be. A verb that is missing is added here.
 VERBS = set('''
-    abort accept add admit allow answer apply arm ask assert assign attach avoid back balance batch begin bind
+    abort accept add admit allocate allow answer apply arm ask assert assign attach avoid back balance batch begin bind
     bound break bring build bump cache call carry catch change check choose cite claim clean clear close
     collect combine compare compile complete compute configure connect convert copy correct count cover
     cross-build cut deal declare decide decode default define defer delay delete deliver deny derive
@@ -35,7 +37,7 @@ VERBS = set('''
     go group grow guard halve hand handle harden have hide hint hold honour identify ignore implement import
     improve include index infer inherit initialise inline insert inspect install instrument isolate issue
     join judge keep kill know label land lay lead learn leave lend let lift limit link list listen load
-    lock log look loosen lower make map mark match measure meet mend merge mirror model mount move name narrow
+    lock log look loosen lose lower make map mark match measure meet mend merge mirror model mount move name narrow
     nest note number offer omit open order own pack pad park parse pass permit persist pick pin place plan
     plant poll port post prefer prepare preserve prevent print probe promote prove provide publish pull push put
     quote raise randomise read reap rebuild receive recognise record recover reduce refer refuse register reject
