@@ -11,10 +11,10 @@ MOUNTS = ("A", "B")
 
 
 class LosingWriter(Writer):
-    """Notes writes that it does not make."""
+    """Notes some writes that it does not make."""
 
     def write(self, fd, kind, *words):
-        if self.number < 100:
+        if self.number % 8 != 0:
             super().write(fd, kind, *words)
 
 

@@ -370,6 +370,7 @@ static void remove_unfinished(const Cluster &cluster, rpm_conn *conn, Replica re
 {
     const std::string &database = cluster.schema().name();
 
+    DTX_ASSERT(replica.server < cluster.shards() && replica.shard < cluster.shards());
     try {
         (void)read_shard_header(conn, database, cluster, replica);
     } catch (const Error &error) {
