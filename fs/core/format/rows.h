@@ -5,7 +5,8 @@
  *
  * Invariants
  *   a row's struct has no padding: all its bytes are defined
- *   an inode and its dtx header fill four cache lines, a name and its header two
+ *   an inode and its dtx header fill four cache lines, a name and its header two, a lock and its
+ *   header one
  *
  * Tests: tests/unit/fs/format/tables_test.cpp
  */
@@ -32,6 +33,8 @@ inline constexpr uint32_t kShortTarget = 128;    /* a link's target that fits in
 inline constexpr uint32_t kHeadBytes = 90;       /* of a name, in its row of names */
 inline constexpr uint32_t kPieceBytes = 480;     /* of each row of blobs */
 inline constexpr uint32_t kSlabBlocks = 512;     /* 2 MiB */
+inline constexpr uint32_t kLocksMax = 4096;      /* of one file */
+inline constexpr uint64_t kLockEnd = INT64_MAX;  /* of the range of a lock that has no end */
 inline constexpr uint32_t kFirstTargetPiece = 1 << 16; /* pieces before it have xattrs */
 
 /* The table volume has one row, with key 0. */
@@ -140,11 +143,46 @@ struct OrphanRow {
     ClientSet clients;
 };
 
+enum class LockKind : uint8_t {
+    posix = 1, /* of fcntl(): of a process, or of an open file (OFD) */
+    flock = 2
+};
+enum class LockType : uint8_t {
+    none = 0, /* in no row: to unlock */
+    read = 1,
+    write = 2
+};
+
+/* A lock of a range of a file. Its owner is a client and the number that the client's kernel has
+ * given to a process or to an open file. */
+struct LockRow {
+    uint64_t start; /* bytes; the range of a flock() is 0 to kLockEnd */
+    uint64_t end;   /* its last byte, kLockEnd at most */
+    uint64_t owner;
+    uint32_t pid;    /* of the process that has set it, on the machine of the client */
+    uint16_t client; /* client_number() */
+    LockKind kind;
+    LockType type;
+};
+static_assert(sizeof(LockRow) == 32);
+
+/* How a lock names its client, by the coordinator number of its session. */
+constexpr uint16_t client_number(uint32_t coordinator)
+{
+    return static_cast<uint16_t>(coordinator + 1);
+}
+
+/* By client and file: a file on which a client has set locks and not closed it since. */
+struct LockedFileRow {
+    uint64_t unused; /* 0 */
+};
+
 static_assert(std::has_unique_object_representations_v<VolumeRow>);
 static_assert(std::has_unique_object_representations_v<NameRow>);
 static_assert(std::has_unique_object_representations_v<LongNameRow>);
 static_assert(std::has_unique_object_representations_v<MapRow>);
 static_assert(std::has_unique_object_representations_v<SlabRow>);
+static_assert(std::has_unique_object_representations_v<LockRow>);
 
 } // namespace rfs
 #endif

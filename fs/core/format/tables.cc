@@ -20,8 +20,8 @@ namespace rfs
 
 static_assert(8 * sizeof(ClientSet) >= dtx::kCoordinatorsMax);
 
-/* A session keeps up to 64 slots of a table for new rows. So that the rows of all slabs find slots
- * while sixteen sessions keep some. */
+/* A session keeps up to 64 slots of a table for new rows. So that the rows of all slabs, and all
+ * locks, find slots while sixteen sessions keep some. */
 static constexpr uint64_t kSpareRows = 1024;
 
 /* Only files of more than kInodePointers blocks have map rows: one for each kMapPointers blocks if
@@ -39,8 +39,8 @@ static uint32_t inode_partition(uint64_t key)
     return static_cast<uint32_t>(key);
 }
 
-/* Room for names: one for each file, and a quarter for further links. For long names and for pieces
- * of targets and attributes, one for four files. */
+/* Room for names: one for each file, and a quarter for further links. For long names, for pieces of
+ * targets and attributes, and for locks, one for four files; one file can have kLocksMax locks. */
 Tables::Tables(const std::string &name, const Sizes &of_shard)
     : sizes(of_shard), schema(name, kFormatVersion),
       volume(schema.hash_table<VolumeRow>("volume", 1, upper_half)),
@@ -53,6 +53,10 @@ Tables::Tables(const std::string &name, const Sizes &of_shard)
       blobs(schema.ordered_table<BlobRow>("blobs", of_shard.inodes / 4 + 256, upper_half)),
       slabs(schema.ordered_table<SlabRow>("slabs", of_shard.slabs + kSpareRows, upper_half)),
       orphans(schema.ordered_table<OrphanRow>("orphans", of_shard.inodes, upper_half)),
+      locks(schema.ordered_table<LockRow>("locks", of_shard.inodes / 4 + kLocksMax + kSpareRows,
+                                          upper_half)),
+      locked_files(schema.ordered_table<LockedFileRow>(
+          "locked_files", of_shard.inodes / 4 + kSpareRows, upper_half)),
       blocks(schema.span("blocks", kSlabBlocks * kBlockBytes, of_shard.slabs))
 {
     schema.set_comment(sizes.text());

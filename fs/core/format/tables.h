@@ -42,13 +42,15 @@ struct Tables {
     dtx::Schema schema;
     dtx::Table<VolumeRow> volume;
     dtx::Table<MountsRow> mounts;
-    dtx::Table<InodeRow> inodes;        /* by number */
-    dtx::Table<NameRow> names;          /* by directory, hash */
-    dtx::Table<LongNameRow> long_names; /* by directory, hash */
-    dtx::Table<MapRow> maps;            /* by file, block / kMapPointers */
-    dtx::Table<BlobRow> blobs;          /* by file, piece */
-    dtx::Table<SlabRow> slabs;          /* by shard, number */
-    dtx::Table<OrphanRow> orphans;      /* by shard, file */
+    dtx::Table<InodeRow> inodes;            /* by number */
+    dtx::Table<NameRow> names;              /* by directory, hash */
+    dtx::Table<LongNameRow> long_names;     /* by directory, hash */
+    dtx::Table<MapRow> maps;                /* by file, block / kMapPointers */
+    dtx::Table<BlobRow> blobs;              /* by file, piece */
+    dtx::Table<SlabRow> slabs;              /* by shard, number */
+    dtx::Table<OrphanRow> orphans;          /* by shard, file */
+    dtx::Table<LockRow> locks;              /* by file, any number */
+    dtx::Table<LockedFileRow> locked_files; /* by client_number(), file */
     dtx::Span blocks;
 };
 

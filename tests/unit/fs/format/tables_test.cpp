@@ -28,13 +28,14 @@ TEST_CASE("fs: the comment of another database is refused", "[unit]")
     }
 }
 
-TEST_CASE("fs: inodes fill four cache lines and names two", "[unit]")
+TEST_CASE("fs: inodes fill four cache lines, names two and locks one", "[unit]")
 {
     rfs::Tables tables("home", { 1000, 7 });
     dtx::Layout layout(tables.schema);
 
     CHECK(layout.table(tables.inodes.number).slot_bytes == 256);
     CHECK(layout.table(tables.names.number).slot_bytes == 128);
+    CHECK(layout.table(tables.locks.number).slot_bytes == 64);
     CHECK(layout.table(tables.blobs.number).slot_bytes == 512);
     CHECK(tables.blocks.bytes() == 7ull * 512 * 4096);
 }
