@@ -11,6 +11,7 @@
 #include "core/file/contents.h"
 #include "core/file/zeros.h"
 #include "core/format/keys.h"
+#include "core/lock/locks.h"
 #include "core/tree/orphans.h"
 #include "core/tree/permission.h"
 
@@ -116,6 +117,7 @@ dtx::Task<bool> free_orphan(Call &call, uint32_t ino)
     }
 
     co_await erase_blobs(call, ino);
+    co_await drop_all_locks(call, ino);
 
     bool erased = co_await call.txn.erase(call.tables().inodes, ino);
 
