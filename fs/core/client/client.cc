@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client.cc: begin calls.
+ * client.cc: begin calls, and ask whether other clients live.
  *
  * Tests: tests/unit/fs/client/client_test.cpp
  */
@@ -15,7 +15,8 @@ namespace rfs
 
 /* How long a client waits that has ended another's time as the solo client: longer than kKeepNs. */
 static constexpr uint64_t kWaitNs = kKeepNs + kKeepNs / 10;
-static constexpr uint64_t kAgainNs = 1000000; /* between looks whether another call has entered */
+static constexpr uint64_t kAgainNs = 1000000;  /* between looks whether another call has entered */
+static constexpr uint64_t kAskNs = 1000000000; /* between questions whether a client lives */
 
 static uint64_t random_seed()
 {
@@ -83,6 +84,22 @@ dtx::Task<> Client::enter_again()
         throw;
     }
     entering_ = false;
+}
+
+bool Client::has_died(uint32_t coordinator)
+{
+    RFS_ASSERT(coordinator < dtx::kCoordinatorsMax && coordinator != session_.coordinator());
+
+    uint64_t &asked_ns = asked_ns_[coordinator];
+    uint64_t now = dtx::now_ns();
+
+    if (asked_ns != 0 && now < asked_ns + kAskNs)
+        return false;
+    asked_ns = now; /* also if a server does not answer */
+    if (!cluster().inherit(coordinator))
+        return false;
+    asked_ns = 0;
+    return true;
 }
 
 Call Client::begin(dtx::Txn &txn, const Credentials &who)

@@ -14,7 +14,9 @@
 #include "core/client/volume.h"
 #include <dtx/session.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -77,6 +79,10 @@ class Client
     {
         return session_;
     }
+    /* Has the client with that coordinator number died? If so, it is fenced. To ask takes a
+     * connection to each server, so one that lives is asked once a second at most. Throws
+     * dtx::Error. */
+    bool has_died(uint32_t coordinator);
     OpenFiles &open_files()
     {
         return open_files_;
@@ -153,6 +159,7 @@ class Client
     bool entering_ = false;
     uint64_t joined_ = 0; /* Counters::rejoined when it entered */
     Space space_{ *this };
+    std::array<uint64_t, dtx::kCoordinatorsMax> asked_ns_{}; /* by coordinator: last found alive */
 };
 
 } // namespace rfs

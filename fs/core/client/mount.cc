@@ -7,6 +7,7 @@
 #include "core/client/mount.h"
 
 #include "core/client/files.h"
+#include "core/client/locks.h"
 #include "core/tree/mounts.h"
 #include "core/tree/orphans.h"
 
@@ -86,7 +87,7 @@ dtx::Task<> look_at_orphans(Client &client, bool dead)
         }
 }
 
-/* Awaited: take clients off that have died. */
+/* Awaited: take clients off that have died, after their locks. */
 static dtx::Task<> remove_dead(Client &client, Asked &asked)
 {
     MountsRow row = co_await client.call(kSelf, [](Call &call) { return mounts(call); });
@@ -96,6 +97,7 @@ static dtx::Task<> remove_dead(Client &client, Asked &asked)
             is_dead(client, c, asked)) {
             auto body = [&](Call &call) { return remove_dead_client(call, c, row.changes); };
 
+            co_await drop_locks_of_dead(client, c, row.changes);
             co_await client.call(kSelf, body);
             co_return; /* the row has changed; the next look takes the next one */
         }
@@ -114,11 +116,13 @@ dtx::Task<> take_turn(Client &client, bool dead)
 dtx::Task<> mount(Client &client)
 {
     co_await client.enter();
+    co_await drop_own_locks(client);
     co_await look_at_orphans(client, false);
 }
 
 dtx::Task<> unmount(Client &client)
 {
+    co_await drop_own_locks(client);
     co_await look_at_orphans(client, false);
     co_await client.leave();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mount.h: a client's part in freeing files that have lost their names (tree/orphans.h).
+ * mount.h: a client opens and closes a volume; its part in freeing files that have lost their names
+ * (tree/orphans.h).
  *
  * Tests: tests/unit/fs/client/orphans_test.cpp
  */
@@ -15,12 +16,12 @@ namespace rfs
 {
 
 /* Awaited: note that the client has the volume open. If another one was the solo client, waits for
- * about a second (mounts.h). Frees what an earlier client with the same
- * coordinator number has held, and what has been left half freed. */
+ * about a second (mounts.h). Drops the locks that an earlier client with the same coordinator
+ * number has left, and frees the files that it has held, and what has been left half freed. */
 dtx::Task<> mount(Client &client);
 
-/* Awaited: the client has no file open any more: let go of all orphans, free those that no other
- * client holds, and note that this client has closed the volume. */
+/* Awaited: the client has no file open any more: drop its locks, let go of all orphans, free those
+ * that no other client holds, and note that this client has closed the volume. */
 dtx::Task<> unmount(Client &client);
 
 /* Awaited: what a client does about once a second: look_at_orphans(), and become the solo client if

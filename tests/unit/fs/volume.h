@@ -24,14 +24,14 @@ class TestVolume
   public:
     // @mode: as of the tests of dtx: "", ",mode=ring" or "tcp".
     explicit TestVolume(uint32_t servers = 1, uint32_t replicas = 1, const std::string &mode = "",
-                        rfs::Sizes sizes = { 400, 2 })
+                        rfs::Sizes sizes = { 400, 2 }, uint64_t log_bytes = 256 << 10)
     {
         rfs::NewVolume wanted{ "home", sizes };
 
         servers_ = support::Servers(servers, 48 << 20, mode);
         options.urls = servers_.urls;
         options.replicas = replicas;
-        options.log_bytes = 256 << 10;
+        options.log_bytes = log_bytes;
         options.guesses = 4000;
         options.coordinators = 16;
         options.conflicts_max = 100;

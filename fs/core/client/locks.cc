@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * locks.cc: try again and again, and look for dead holders in between.
+ *
+ * Tests: tests/unit/fs/lock/locks_test.cpp
+ */
+#include "core/client/locks.h"
+
+#include "core/tree/mounts.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace rfs
+{
+
+static constexpr uint64_t kPauseMinNs = 1000000;
+static constexpr uint64_t kPauseMaxNs = 50000000;
+static constexpr uint32_t kFilesAtOnce = 256; /* read in one transaction */
+
+static uint16_t number_of(Client &client)
+{
+    return client_number(client.session().coordinator());
+}
+
+namespace
+{
+
+/* Which clients have died, as far as one look has asked. */
+class Dead
+{
+  public:
+    explicit Dead(Client &client) : client_(client) {}
+
+    bool has(uint16_t number)
+    {
+        uint32_t coordinator = number - 1u;
+
+        if (number == number_of(client_))
+            return false;
+        if (!asked_.has(coordinator)) {
+            asked_.add(coordinator);
+            if (died(coordinator))
+                dead_.add(coordinator);
+        }
+        return dead_.has(coordinator);
+    }
+
+  private:
+    /* If a server does not answer, the client is taken to live until the next look. */
+    bool died(uint32_t coordinator)
+    {
+        try {
+            return client_.has_died(coordinator);
+        } catch (const dtx::Error &) {
+            return false;
+        }
+    }
+
+    Client &client_;
+    ClientSet asked_{};
+    ClientSet dead_{};
+};
+
+} // namespace
+
+/* Awaited: drops what dead clients have of locks that conflict with a wanted one. True: there was
+ * some. */
+static dtx::Task<bool> drop_dead(Client &client, uint32_t ino, LockRow wanted)
+{
+    Dead dead(client);
+    auto list = [&](Call &call) { return list_conflicts(call, ino, wanted); };
+    std::vector<LockRow> seen = co_await client.call(kSelf, list);
+
+    std::erase_if(seen, [&](const LockRow &lock) { return !dead.has(lock.client); });
+    if (seen.empty())
+        co_return false;
+
+    auto drop = [&](Call &call) { return drop_seen(call, ino, seen); };
+
+    co_await client.call(kSelf, drop);
+    co_return true;
+}
+
+dtx::Task<> lock_file(Client &client, uint32_t ino, LockRow wanted, bool waits,
+                      std::function<bool()> interrupted)
+{
+    uint64_t pause_ns = kPauseMinNs;
+    bool has_given_up = wanted.kind != LockKind::flock; /* what the owner had */
+    auto set = [&](Call &call) { return set_lock(call, ino, wanted); };
+
+    wanted.client = number_of(client);
+    for (;;) {
+        std::optional<LockRow> holder = co_await client.call(kSelf, set);
+        bool dropped = false;
+
+        if (!holder)
+            co_return;
+        if (!waits || pause_ns == kPauseMaxNs)
+            dropped = co_await drop_dead(client, ino, wanted);
+        if (dropped)
+            continue;
+        expect(waits, EAGAIN);
+        if (!std::exchange(has_given_up, true))
+            co_await drop_owner(client, ino, wanted.owner);
+        expect(!interrupted(), EINTR);
+        co_await client.session().sleep_until(dtx::now_ns() + pause_ns);
+        expect(!interrupted(), EINTR);
+        pause_ns = std::min(2 * pause_ns, kPauseMaxNs);
+    }
+}
+
+dtx::Task<> drop_owner(Client &client, uint32_t ino, uint64_t owner)
+{
+    uint16_t own = number_of(client);
+    auto drop = [=](Call &call) { return drop_locks(call, ino, own, owner); };
+
+    co_await client.call(kSelf, drop);
+}
+
+dtx::Task<> drop_own_locks(Client &client)
+{
+    uint16_t own = number_of(client);
+    auto list = [own](Call &call) { return list_locked_files(call, own, kFilesAtOnce); };
+    std::vector<uint32_t> files;
+
+    do {
+        files = co_await client.call(kSelf, list);
+        for (uint32_t ino : files) {
+            auto drop = [own, ino](Call &call) { return drop_locks_of_client(call, ino, own); };
+
+            co_await client.call(kSelf, drop);
+        }
+    } while (!files.empty());
+}
+
+dtx::Task<> drop_locks_of_dead(Client &client, uint32_t coordinator, uint32_t changes)
+{
+    uint16_t dead = client_number(coordinator);
+    auto list = [dead](Call &call) { return list_locked_files(call, dead, kFilesAtOnce); };
+    std::vector<uint32_t> files = co_await client.call(kSelf, list);
+
+    for (bool still = true; still && !files.empty();) {
+        uint32_t ino = files.back();
+        auto drop = [&](Call &call) -> dtx::Task<bool> {
+            MountsRow row = co_await mounts(call);
+
+            if (row.changes != changes)
+                co_return false;
+            co_await drop_locks_of_client(call, ino, dead);
+            co_return true;
+        };
+
+        still = co_await client.call(kSelf, drop);
+        files.pop_back();
+        if (files.empty())
+            files = co_await client.call(kSelf, list);
+    }
+}
+
+} // namespace rfs

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * locks.h: a client waits for locks of files (lock/locks.h), and drops those of dead clients.
+ *
+ * Waiting polls, so it costs the holder nothing; who waits longest need not be the next. Deadlocks
+ * are not detected: the processes are of several mounts, and EDEADLK is never returned. A signal
+ * ends a wait.
+ *
+ * A lock lives as long as its client is taken to be alive. A client whose connections are all
+ * closed counts as dead: another one that meets its locks, or looks for dead clients (take_turn()),
+ * fences it and drops them, and so does mount() of one that joins with its number. If it was only
+ * cut off, its session joins again with the same number (dtx::Listener::rejoined() says so,
+ * whatever the cause, and not whether locks were dropped meanwhile), it enters the volume again,
+ * and goes on without these locks. Its processes are not told, and unlocking what is not locked
+ * succeeds. A process for which that matters asks for its lock again: set_lock() sets it anew, or
+ * finds who has it now.
+ *
+ * Tests: tests/unit/fs/lock/locks_test.cpp
+ */
+#ifndef FS_CORE_CLIENT_LOCKS_H
+#define FS_CORE_CLIENT_LOCKS_H
+
+#include "core/client/client.h"
+#include "core/lock/locks.h"
+
+#include <cstdint>
+#include <functional>
+
+namespace rfs
+{
+
+/* Awaited: set a lock of this client, or unlock a range. @wanted: its client is set here. Failure:
+ * as of set_lock(); EAGAIN, another owner has it, and not @waits; EINTR, @interrupted returned true
+ * while it waited. A flock() that has to wait gives up first what its owner had, as on Linux: two
+ * readers that both want to write would wait for each other for ever. */
+dtx::Task<> lock_file(Client &client, uint32_t ino, LockRow wanted, bool waits,
+                      std::function<bool()> interrupted);
+
+/* Awaited: drop the locks that an owner of this client has on a file. */
+dtx::Task<> drop_owner(Client &client, uint32_t ino, uint64_t owner);
+
+/* Awaited: drop all locks under this client's number: its own, or those of a dead client that had
+ * the number before. */
+dtx::Task<> drop_own_locks(Client &client);
+
+/* Awaited: drop all locks of a client that has died, unless the table mounts has changed since
+ * @changes was read from it: then another client may have the number (tree/mounts.h). */
+dtx::Task<> drop_locks_of_dead(Client &client, uint32_t coordinator, uint32_t changes);
+
+} // namespace rfs
+#endif
