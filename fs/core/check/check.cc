@@ -10,6 +10,7 @@
 #include "core/file/slabs.h"
 #include "core/format/keys.h"
 #include "core/format/xattr_stream.h"
+#include "core/lock/locks.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include <string_view>
 #include <sys/stat.h>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace rfs
@@ -63,6 +65,9 @@ class Checker
     void take_xattrs(uint32_t ino, uint32_t piece, const BlobRow &row);
     void take_orphan(uint64_t key);
     void take_slab(uint64_t key, const SlabRow &row);
+    void take_lock(uint64_t key, const LockRow &row);
+    void check_locks(uint32_t ino, const std::vector<LockRow> &locks);
+    void check_all_locks();
     void check_names();
     void check_file(uint32_t ino, const Seen &file);
     void check_directory(uint32_t ino, const Seen &file);
@@ -77,7 +82,10 @@ class Checker
     std::unordered_map<uint64_t, NameRow> long_names_; /* that need a second row, by key */
     std::unordered_map<uint64_t, std::string> tails_;  /* second rows, by key */
     std::unordered_map<uint32_t, std::string> xattrs_; /* streams that lack pieces yet, by inode */
-    std::vector<std::vector<uint8_t>> pointed_;        /* by shard and block: has a pointer */
+    ClientSet mounted_{};
+    std::unordered_set<uint64_t> locked_; /* keys of locked_files */
+    std::unordered_map<uint32_t, std::vector<LockRow>> locks_;
+    std::vector<std::vector<uint8_t>> pointed_; /* by shard and block: has a pointer */
 };
 
 std::string file_text(uint32_t ino)
@@ -105,6 +113,8 @@ void Checker::declare()
     found_.rule("xattrs",
                 "a file has all bytes of extended attributes that it counts, and they are "
                 "whole");
+    found_.rule("locks", "a lock is of a file and of a client that has the volume open, and no "
+                         "other lock excludes it");
 }
 
 /* Calls @take(key, row) for each row of a table. */
@@ -286,6 +296,49 @@ void Checker::take_slab(uint64_t key, const SlabRow &row)
     }
 }
 
+void Checker::take_lock(uint64_t key, const LockRow &row)
+{
+    uint32_t ino = upper_half(key);
+    bool sound = is_sound(row);
+
+    found_.add_if(!sound, "locks", file_text(ino) + " has a damaged lock");
+    if (!sound)
+        return;
+    found_.add_if(find(ino) == nullptr, "locks",
+                  file_text(ino) + " has a lock, and does not exist");
+    found_.add_if(locked_.count(key_of(row.client, ino)) == 0, "locks",
+                  file_text(ino) + " has a lock by which its client is not found");
+    locks_[ino].push_back(row);
+}
+
+/* Each lock with each other one that begins before it ends, or right behind its end. */
+void Checker::check_locks(uint32_t ino, const std::vector<LockRow> &locks)
+{
+    for (size_t i = 0; i < locks.size(); i++)
+        for (size_t k = i + 1; k < locks.size() && locks[k].start <= locks[i].end + 1; k++)
+            found_.add_if(!fit_together(locks[i], locks[k]), "locks",
+                          file_text(ino) + " has two locks that exclude each other, from byte " +
+                              std::to_string(locks[i].start) + " and " +
+                              std::to_string(locks[k].start));
+}
+
+void Checker::check_all_locks()
+{
+    for (uint64_t key : locked_) {
+        uint32_t number = upper_half(key);
+        bool known = number != 0 && number <= dtx::kCoordinatorsMax;
+
+        found_.add_if(!known || !mounted_.has(number - 1), "locks",
+                      file_text(lower_half(key)) + " has locks of client number " +
+                          std::to_string(number) + ", which has not the volume open");
+    }
+    for (auto &[ino, locks] : locks_) {
+        std::sort(locks.begin(), locks.end(),
+                  [](const LockRow &one, const LockRow &other) { return one.start < other.start; });
+        check_locks(ino, locks);
+    }
+}
+
 /* Compares each name with its hash, once the second rows are known. */
 void Checker::check_names()
 {
@@ -397,11 +450,15 @@ dtx::Findings Checker::run()
     each(tables_.blobs, [&](uint64_t key, const BlobRow &row) { take_blob(key, row); });
     each(tables_.orphans, [&](uint64_t key, const OrphanRow &) { take_orphan(key); });
     each(tables_.slabs, [&](uint64_t key, const SlabRow &row) { take_slab(key, row); });
+    each(tables_.mounts, [&](uint64_t, const MountsRow &row) { mounted_ = row.clients; });
+    each(tables_.locked_files, [&](uint64_t key, const LockedFileRow &) { locked_.insert(key); });
+    each(tables_.locks, [&](uint64_t key, const LockRow &row) { take_lock(key, row); });
     for (uint32_t shard = 0; shard < open_.volume.shards; shard++)
         for (size_t block = 0; block < pointed_[shard].size(); block++)
             if (pointed_[shard][block] != 0)
                 found_.add("blocks", "block " + std::to_string(block) + " of shard " +
                                          std::to_string(shard) + " is of a file, and in no slab");
+    check_all_locks();
     check_names();
     reach();
     for (const auto &[ino, file] : files_)

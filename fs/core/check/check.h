@@ -16,6 +16,8 @@
  *   blocks      each block in use has one pointer, and each pointer a block in use
  *   blobs       a symbolic link has all of its target, and no other file has a part of one
  *   xattrs      a file has all bytes of extended attributes that it counts, and they are whole
+ *   locks       a lock is of a file and of a client that has the volume open, and no other lock
+ *               excludes it
  *   data        each block has its checksum on each copy
  *
  * Tests: tests/unit/fs/check/check_test.cpp

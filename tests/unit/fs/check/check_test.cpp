@@ -2,6 +2,8 @@
 // The check finds each kind of damage, and nothing in a whole volume.
 #include "core/check/check.h"
 
+#include "core/client/locks.h"
+#include "core/client/mount.h"
 #include "core/format/keys.h"
 #include "core/format/xattr_stream.h"
 #include "core/tree/rename.h"
@@ -26,6 +28,7 @@ struct Filled : TestVolume {
         std::string target(1000, 't');
         std::string value = text_of(1500, 3);
 
+        client->finish(rfs::mount(*client));
         directory = make_directory(*this, kRootIno, "directory");
         inner = make_directory(*this, directory, "inner");
         file = make_file(*this, directory, "file");
@@ -34,17 +37,31 @@ struct Filled : TestVolume {
                    return rfs::create(call, kRootIno, "link", { S_IFLNK | 0777, 0, target });
                }).ino;
         orphan = make_file(*this, kRootIno, "orphan");
+        client->open_files().add(orphan);
         as_root([&](Call &call) { return rfs::remove_file(call, kRootIno, "orphan"); });
         (void)write_at(*this, file, 0, text_of(40 * kBlockBytes, 1));
         (void)write_at(*this, other, 0, text_of(100, 2));
         for (uint32_t ino : { file, other, orphan })
             as_root([&](Call &call) { return rfs::set_xattr(call, ino, "user.name", value, 0); });
+        own = rfs::client_number(client->session().coordinator());
+        lock(file, range(0, 9, 1, rfs::LockType::read));
+        lock(file, range(5, 14, 2, rfs::LockType::read));
+        lock(file, range(10, 14, 1, rfs::LockType::none));
+        lock(other, range(0, 9, 1, rfs::LockType::write));
         inode = inode_of(*this, file);
         for (uint32_t in : { kRootIno, directory })
             for (const char *name : { "directory", "inner", "file", "link" })
                 keys[{ in, name }] = place_of(*this, in, name).key;
         keys[{ kRootIno, std::string(200, 'n') }] =
             place_of(*this, kRootIno, std::string(200, 'n')).key;
+    }
+    void lock(uint32_t ino, const rfs::LockRow &wanted)
+    {
+        client->finish(rfs::lock_file(*client, ino, wanted, false, nullptr));
+    }
+    rfs::LockRow range(uint64_t start, uint64_t end, uint64_t owner, rfs::LockType type) const
+    {
+        return { start, end, owner, 77, own, rfs::LockKind::posix, type };
     }
     // Keys and rows that a damage needs: it runs within a call, and makes none itself.
     uint64_t place_key(uint32_t in, const std::string &name) const
@@ -58,7 +75,8 @@ struct Filled : TestVolume {
     }
 
     uint32_t directory, inner, file, other, link, orphan;
-    InodeRow inode; // of file
+    uint16_t own = 0; // number of the client
+    InodeRow inode;   // of file
     std::map<std::pair<uint32_t, std::string>, uint64_t> keys;
 };
 
@@ -320,11 +338,55 @@ std::vector<Damage> damage_of_blocks()
     };
 }
 
+// Changes the second lock of a file: of owner 2, to read the bytes 5 to 14.
+Damage damage_of_second(std::function<void(rfs::LockRow &)> change)
+{
+    return { "locks", [change](Filled &v, Call &call) {
+                return alter_row(call, call.tables().locks, rfs::key_of(v.file, 1), change);
+            } };
+}
+
+std::vector<Damage> damage_of_locks()
+{
+    using rfs::LockRow;
+
+    return {
+        damage_of_second([](LockRow &row) { row.type = rfs::LockType::write; }),
+        damage_of_second([](LockRow &row) { row.owner = 1; }), // overlaps another one of its owner
+        damage_of_second([](LockRow &row) {                    // touches it
+            row.owner = 1;
+            row.start = 10;
+        }),
+        damage_of_second([](LockRow &row) { row.type = rfs::LockType::none; }),
+        damage_of_second([](LockRow &row) { row.kind = rfs::LockKind{ 3 }; }),
+        damage_of_second([](LockRow &row) { row.end = 4; }),
+        damage_of_second([](LockRow &row) { row.end = rfs::kLockEnd + 1; }),
+        damage_of_second([](LockRow &row) { row.client = 0; }),
+        damage_of_second([](LockRow &row) { row.client = row.client == 9 ? 10 : 9; }),
+        { "locks", // of no file
+          [](Filled &v, Call &call) { return erase(call, call.tables().inodes, v.other); } },
+        { "locks", // of a client that has not the volume open
+          [](Filled &, Call &call) {
+              return alter_row(call, call.tables().mounts, 0,
+                               [](rfs::MountsRow &row) { row.clients = {}; });
+          } },
+        { "locks", // of no client
+          [](Filled &v, Call &call) {
+              return add(call, call.tables().locked_files, rfs::key_of(101, v.file));
+          } },
+        { "locks",
+          [](Filled &v, Call &call) {
+              return erase(call, call.tables().locked_files, rfs::key_of(v.own, v.file));
+          } },
+    };
+}
+
 std::vector<Damage> all_damage()
 {
     std::vector<Damage> all = damage_of_inodes();
 
-    for (const auto &more : { damage_of_names(), damage_of_xattrs(), damage_of_blocks() })
+    for (const auto &more :
+         { damage_of_names(), damage_of_xattrs(), damage_of_blocks(), damage_of_locks() })
         all.insert(all.end(), more.begin(), more.end());
     return all;
 }
@@ -354,7 +416,7 @@ TEST_CASE("fs: the check finds each kind of damage by its rule", "[unit]")
 {
     std::vector<Damage> all = all_damage();
 
-    CHECK(all.size() == 42);
+    CHECK(all.size() == 55);
     for (size_t i = 0; i < all.size(); i++) {
         Filled volume;
         const Damage &damage = all[i];
