@@ -264,7 +264,9 @@ void Daemon::run(fuse_session *session)
     int flags = fcntl(fuse_session_fd(session), F_GETFL);
 
     (void)fcntl(fuse_session_fd(session), F_SETFL, flags | O_NONBLOCK);
+    session_ = session;
     client_.finish(receive(session));
+    session_ = nullptr;
 }
 
 } // namespace rfs

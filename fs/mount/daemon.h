@@ -13,6 +13,7 @@
 
 #include "core/client/client.h"
 #include "core/tree/mounts.h"
+#include "mount/held_locks.h"
 #include "mount/request.h"
 
 #include <cstdint>
@@ -50,6 +51,21 @@ class Daemon
     Client &client()
     {
         return client_;
+    }
+
+    HeldLocks &locks()
+    {
+        return locks_;
+    }
+    /* A number for a file that is being opened, which no other open file of this mount has. */
+    uint64_t next_handle()
+    {
+        return ++handles_;
+    }
+    /* Does the mount end? Then no request may wait for other ones. */
+    bool is_ending() const
+    {
+        return fuse_session_exited(session_) != 0;
     }
 
     /* Starts a coroutine for a request. @body answers it; what it throws is the answer otherwise.
@@ -126,6 +142,9 @@ class Daemon
 
     Client &client_;
     std::function<void(const std::string &)> log_;
+    fuse_session *session_ = nullptr; /* while it runs */
+    HeldLocks locks_;
+    uint64_t handles_ = 0;
     std::unordered_map<uint32_t, uint64_t> directories_; /* that the kernel knows: how often */
     std::unordered_map<uint32_t, uint64_t> versions_;    /* of the pages that it has of files */
     std::vector<std::unique_ptr<unsigned char[]>> spare_;

@@ -3,7 +3,7 @@
  * file_operations.cc: open, read, write, allocate and close files; list directories.
  *
  * A call that has been answered is durable, so there is nothing to flush: the kernel gets ENOSYS
- * for fsync and flush, which it takes for success, and does not ask again.
+ * for fsync, which it takes for success, and does not ask again.
  *
  * Tests: tests/fs/mount_test
  */
@@ -31,8 +31,9 @@ static bool is_direct(int flags)
     return (flags & O_APPEND) != 0 || (flags & O_ACCMODE) == O_WRONLY;
 }
 
-static void set_flags(Daemon &daemon, const Node &node, fuse_file_info &info)
+static void set_up(Daemon &daemon, const Node &node, fuse_file_info &info)
 {
+    info.fh = daemon.next_handle();
     info.direct_io = is_direct(info.flags) ? 1 : 0;
     info.keep_cache = daemon.has_pages(node) ? 1 : 0;
 }
@@ -49,7 +50,7 @@ static dtx::Task<> answer_open(Daemon &daemon, Request &request, uint32_t ino, f
         node = co_await resize_file(client, request.who(), ino, 0);
     else
         node = co_await client.call(request.who(), body);
-    set_flags(daemon, node, info);
+    set_up(daemon, node, info);
     if (request.opened(info))
         hold.keep();
 }
@@ -82,7 +83,7 @@ static dtx::Task<> answer_create(Daemon &daemon, Request &request, uint32_t pare
 
         throw Failure{ exists ? ESTALE : failure.error };
     }
-    set_flags(daemon, told.node, info);
+    set_up(daemon, told.node, info);
     if (request.created(told, info))
         hold.keep();
 }
@@ -93,18 +94,27 @@ static void create_file(fuse_req_t handle, fuse_ino_t parent, const char *name, 
     daemon_of(handle).serve(handle, answer_create, number_of(parent), name, mode, *info);
 }
 
-static dtx::Task<> answer_release(Daemon &daemon, Request &request, uint32_t ino)
+/* @taken: owners that have locks by this open file. */
+static dtx::Task<> answer_release(Daemon &daemon, Request &request, uint32_t ino,
+                                  HeldLocks::Taken taken)
 {
     Client &client = daemon.client();
+    bool last = client.open_files().remove(ino);
 
     request.end(0);
-    if (client.open_files().remove(ino))
+    co_await drop_locks(daemon, taken);
+    if (last)
         co_await close_file(client, ino);
 }
 
-static void close_open_file(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *)
+/* Locks of flock(2), and those of fcntl(2) of the open file, end with it; the kernel tells only
+ * now. */
+static void close_open_file(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
 {
-    daemon_of(handle).serve(handle, answer_release, number_of(ino));
+    Daemon &daemon = daemon_of(handle);
+
+    daemon.serve(handle, answer_release, number_of(ino),
+                 daemon.locks().take_handle(number_of(ino), info->fh));
 }
 
 static dtx::Task<> answer_read(Daemon &daemon, Request &request, uint32_t ino, size_t size,

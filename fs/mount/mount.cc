@@ -32,7 +32,8 @@ static void initialize(void *, fuse_conn_info *kernel)
 {
     unsigned int wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_AUTO_INVAL_DATA |
                           FUSE_CAP_HANDLE_KILLPRIV | FUSE_CAP_PARALLEL_DIROPS |
-                          FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO;
+                          FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_POSIX_LOCKS |
+                          FUSE_CAP_FLOCK_LOCKS;
 
     kernel->max_write = kCallBytesMax;
     kernel->time_gran = 1;
@@ -48,6 +49,7 @@ static fuse_lowlevel_ops operations(bool xattrs)
     operations.init = initialize;
     add_tree_operations(operations);
     add_file_operations(operations);
+    add_lock_operations(operations);
     if (xattrs)
         add_xattr_operations(operations);
     return operations;

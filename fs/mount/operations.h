@@ -31,6 +31,11 @@ void add_tree_operations(fuse_lowlevel_ops &operations);
 void add_file_operations(fuse_lowlevel_ops &operations);
 /* Extended attributes. */
 void add_xattr_operations(fuse_lowlevel_ops &operations);
+/* Locks of files. */
+void add_lock_operations(fuse_lowlevel_ops &operations);
+
+/* Awaited: drop locks. */
+dtx::Task<> drop_locks(Daemon &daemon, HeldLocks::Taken &taken);
 
 } // namespace rfs
 #endif

@@ -126,4 +126,9 @@ void Request::xattr_bytes(size_t size)
     (void)fuse_reply_xattr(take(), size);
 }
 
+void Request::lock(const struct flock &found)
+{
+    (void)fuse_reply_lock(take(), &found);
+}
+
 } // namespace rfs

@@ -17,6 +17,7 @@
 #include "core/tree/inodes.h"
 
 #include <cstddef>
+#include <fcntl.h>
 #include <fuse3/fuse_lowlevel.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -69,6 +70,13 @@ class Request
     void offset(uint64_t at);
     void volume(const struct statvfs &of);
     void xattr_bytes(size_t size);
+    void lock(const struct flock &found);
+
+    /* Does a signal end the call? */
+    bool is_interrupted() const
+    {
+        return fuse_req_interrupted(handle_) != 0;
+    }
 
     /* Of fuse_add_direntry(). */
     fuse_req_t handle() const
