@@ -24,11 +24,6 @@ FSX_SEEDS = (1, 2, 3)
 FSX_CALLS = 10000
 FILE_BYTES = 64 * MIB  # of stress-ng
 
-# Suites that are not run, as nothing but --only asks for them, and what they wait for.
-WAITING = {
-    ("sqlite", "two"): "file locks that hold at all mounts",
-}
-
 # Of stress-ng, by --class filesystem: those it may skip, as the kernel or FUSE lack what they test.
 STRESS_SKIPPED = {
     "bind-mount": "mounts all over: stress-ng runs it only if it is named",
@@ -334,9 +329,7 @@ def run(build, only, seed, calls):
             for mount in mounts:
                 world.mount(mount)
             for name in SUITES:
-                if not only and (name, mode) in WAITING:
-                    print(f"{name} {mode}: left out, waits for {WAITING[name, mode]}", flush=True)
-                elif name in only or not only:
+                if name in only or not only:
                     runner.suite(name, mode)
             runner.check(mode)
         print(f"posix: {runner.passed} of {runner.count}")
