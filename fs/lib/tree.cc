@@ -6,13 +6,12 @@
  */
 #include "lib/handle.h"
 
+#include "core/tree/attributes.h"
 #include "core/tree/create.h"
 #include "core/tree/names.h"
 #include "core/tree/path.h"
 #include "core/tree/remove.h"
 #include "core/tree/rename.h"
-
-#include <sys/sysmacros.h>
 
 namespace rfs
 {
@@ -117,7 +116,7 @@ int rfs_mkdir(rfs_client *client, const rfs_cred *who, const char *path, mode_t 
 
 int rfs_mknod(rfs_client *client, const rfs_cred *who, const char *path, mode_t mode, dev_t device)
 {
-    uint32_t number = (major(device) & 0xfff) << 20 | (minor(device) & 0xfffff);
+    uint32_t number = rfs::device_number(device);
 
     if (S_ISDIR(mode) || S_ISLNK(mode))
         return -EINVAL;

@@ -43,13 +43,11 @@ static dtx::Task<> answer_open(Daemon &daemon, Request &request, uint32_t ino, f
     Client &client = daemon.client();
     Hold hold(client.open_files());
     auto body = [ino](Call &call) { return held_inode(call, ino); };
-    Node node;
 
     hold.set(ino);
-    if ((info.flags & O_TRUNC) != 0)
-        node = co_await resize_file(client, request.who(), ino, 0);
-    else
-        node = co_await client.call(request.who(), body);
+
+    Node node = co_await client.call(request.who(), body);
+
     set_up(daemon, node, info);
     if (request.opened(info))
         hold.keep();

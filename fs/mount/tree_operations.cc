@@ -16,7 +16,6 @@
 #include "core/tree/rename.h"
 
 #include <string>
-#include <sys/sysmacros.h>
 
 namespace rfs
 {
@@ -102,7 +101,7 @@ static dtx::Task<> answer_create(Daemon &daemon, Request &request, Name name, ui
 static void make_node(fuse_req_t handle, fuse_ino_t parent, const char *name, mode_t mode,
                       dev_t device)
 {
-    uint32_t number = (major(device) & 0xfff) << 20 | (minor(device) & 0xfffff);
+    uint32_t number = device_number(device);
 
     daemon_of(handle).serve(handle, answer_create, { number_of(parent), name }, mode, number, "");
 }

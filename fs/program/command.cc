@@ -60,12 +60,10 @@ int64_t checked(const std::string &what, int64_t result)
     return result;
 }
 
-ClientHandle open_client(const PlaceOptions &options, const std::string &volume)
+rfs_opts library_options(const dtx::Options &servers, const std::string &volume,
+                         std::vector<const char *> &urls)
 {
-    dtx::Options servers = servers_of(options, volume);
     rfs_opts opts = rfs_opts_init();
-    std::vector<const char *> urls;
-    rfs_client *client = nullptr;
 
     for (const std::string &url : servers.urls)
         urls.push_back(url.c_str());
@@ -74,6 +72,16 @@ ClientHandle open_client(const PlaceOptions &options, const std::string &volume)
     opts.url_count = static_cast<uint32_t>(urls.size());
     opts.secret = servers.secret.empty() ? nullptr : servers.secret.c_str();
     opts.patience_us = servers.retry_us;
+    return opts;
+}
+
+ClientHandle open_client(const PlaceOptions &options, const std::string &volume)
+{
+    dtx::Options servers = servers_of(options, volume);
+    std::vector<const char *> urls;
+    rfs_opts opts = library_options(servers, volume, urls);
+    rfs_client *client = nullptr;
+
     checked(volume, rfs_mount(&opts, &client));
     return ClientHandle(client);
 }

@@ -2,7 +2,7 @@
 /*
  * command.h: the subcommands of rpm-fs, and the options by which each of them finds its volume.
  *
- * Exit codes: 0 done, 1 failed, 2 wrong usage. check has its own (check.cc).
+ * Exit codes: 0 done, 1 failed, 2 wrong usage. check has its own (volume.cc).
  *
  * Tests: tests/tools/fs_test
  */
@@ -36,6 +36,10 @@ void add_place(CLI::App &app, PlaceOptions &options);
  * cli::Failure. @patience_s: if neither an option nor the file says it. */
 dtx::Options servers_of(const PlaceOptions &options, const std::string &volume,
                         double patience_s = 30);
+
+/* The same for a call of librpmfs. @urls, @servers, @volume: borrowed by what is returned. */
+rfs_opts library_options(const dtx::Options &servers, const std::string &volume,
+                         std::vector<const char *> &urls);
 
 /* A client of the C library. */
 struct Unmount {

@@ -34,7 +34,6 @@ Body add_make(CLI::App &app)
         uint64_t bytes = 0;
         uint64_t bytes_per_inode = 0;
         uint32_t replicas = 1;
-        uint32_t mode = 0755;
     };
     auto options = std::make_shared<Options>();
 
@@ -51,17 +50,10 @@ Body add_make(CLI::App &app)
     app.footer("The root directory belongs to the user who calls this.");
     return [options] {
         dtx::Options servers = servers_of(options->place, options->name);
-        rfs_opts opts = rfs_opts_init();
-        rfs_make_opts make = rfs_make_opts_init();
         std::vector<const char *> urls;
+        rfs_opts opts = library_options(servers, options->name, urls);
+        rfs_make_opts make = rfs_make_opts_init();
 
-        for (const std::string &url : servers.urls)
-            urls.push_back(url.c_str());
-        opts.name = options->name.c_str();
-        opts.urls = urls.data();
-        opts.url_count = static_cast<uint32_t>(urls.size());
-        opts.secret = servers.secret.empty() ? nullptr : servers.secret.c_str();
-        opts.patience_us = servers.retry_us;
         make.bytes = options->bytes;
         make.bytes_per_inode = options->bytes_per_inode;
         make.replicas = options->replicas;

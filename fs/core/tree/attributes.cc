@@ -85,6 +85,11 @@ static timespec timespec_of(int64_t ns)
     return { static_cast<time_t>(seconds), static_cast<long>(ns - seconds * kSecond) };
 }
 
+uint32_t device_number(dev_t device)
+{
+    return (major(device) & 0xfff) << 20 | (minor(device) & 0xfffff);
+}
+
 struct stat stat_of(const Node &node)
 {
     struct stat stat {

@@ -39,6 +39,9 @@ struct Changes {
  * who may not write the file. */
 dtx::Task<Node> change(Call &call, uint32_t ino, Changes changes);
 
+/* A device as InodeRow::device has it. */
+uint32_t device_number(dev_t device);
+
 /* What stat() returns of a file. */
 struct stat stat_of(const Node &node);
 

@@ -36,7 +36,7 @@ TEST_CASE("fs: data and holes are found at each edge", "[unit]")
     CHECK(seek_in(volume, ino, 0, SEEK_DATA) == -ENXIO);
     CHECK(seek_in(volume, ino, 0, SEEK_HOLE) == -ENXIO);
     // Blocks 2 to 3 and 7 to 8 are data, of which 8 is in a row of maps; then 31 to 32 of two rows,
-    // and 63 and 96, with no row between theirs.
+    // and 63 and 96, whose rows have no row between them.
     for (uint64_t block : { 2, 3, 7, 8, 31, 32, 63, 96 })
         (void)write_at(volume, ino, block * kBlockBytes, "x");
     (void)resize_to(volume, ino, 100 * kBlockBytes + 5);
