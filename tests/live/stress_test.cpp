@@ -158,6 +158,10 @@ class Appender : public Client
     {
         rpm_outcome outcomes[kInflight];
         uint32_t count = 0;
+
+        // Appends that succeeded before the loss are not among the outcomes: they come first.
+        if (log_ != nullptr)
+            (void)reap();
         // It was never opened: the first try failed.
         int err = log_ == nullptr ? open() : rpm_log_resume(log_, outcomes, kInflight, &count);
 

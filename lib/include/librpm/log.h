@@ -141,7 +141,9 @@ RPM_MUST_CHECK int rpm_log_trim(struct rpm_log *log, uint64_t lsn);
  * log was opened, or since outcomes were last delivered, that ended in RPM_E_LOST, RPM_E_TIMEDOUT
  * or RPM_E_FENCED: asynchronous ones (by the status of their completion), blocking ones, and each
  * record of a batch. The caller appends again the records that are not present. Completions of
- * these appends that were not polled yet are dropped: their outcomes stand for them.
+ * these appends that were not polled yet are dropped: their outcomes stand for them. Completions
+ * of earlier appends that succeeded stay: a caller that acts in the order of its records polls
+ * them before this call.
  *
  * @log       was open for writing. Borrowed.
  * @outcomes  out, room for @room, oldest first. Borrowed.
