@@ -30,6 +30,9 @@ static constexpr uint64_t kReportNs = 1000000000; /* one line at most in so long
 static constexpr uint32_t kDeadTurns = 10; /* of so many looks at orphans, one asks who died */
 static constexpr int kReceivedAtOnce = 16; /* requests, before those received go on */
 static constexpr size_t kSpareMax = 16;    /* buffers that are kept */
+/* So long a mount that ends waits for servers that do not answer. What it cannot tell them, other
+ * clients find out. */
+static constexpr uint64_t kEndNs = 2000000000;
 
 /* What libfuse reads at once: pages of the largest write, and its header. */
 static size_t buffer_bytes()
@@ -257,6 +260,7 @@ dtx::Task<> Daemon::receive(fuse_session *session)
                 break;
         }
     }
+    client_.session().end_waits_at(dtx::now_ns() + kEndNs);
 }
 
 void Daemon::run(fuse_session *session)

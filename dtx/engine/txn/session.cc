@@ -272,7 +272,7 @@ Task<Session::Ending> Session::find_out(ReadWriteSet &set)
         } catch (const Error &) {
             break;
         }
-    } while (!deadline.is_over());
+    } while (!deadline.is_over() && now_ns() < state_->end_waits_ns);
     co_return Ending::unknown;
 }
 
@@ -475,6 +475,11 @@ Scheduler::Sleep Session::sleep_until(uint64_t until_ns)
 Store &Session::store()
 {
     return state_->store;
+}
+
+void Session::end_waits_at(uint64_t until_ns)
+{
+    state_->end_waits_ns = until_ns;
 }
 
 const Counters &Session::counters() const

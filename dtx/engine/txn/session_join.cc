@@ -77,7 +77,7 @@ bool Session::try_to_join(Claim claim)
 void Session::check_deadline(const Error &error)
 {
     state_->store.close();
-    if (state_->leaving || state_->deadline->is_over())
+    if (state_->leaving || state_->deadline->is_over() || now_ns() >= state_->end_waits_ns)
         throw Error(error.code(), error.what());
     if (state_->deadline->is_notice_due())
         state_->cluster.notify(error.what() + std::string(" (waiting for up to ") +

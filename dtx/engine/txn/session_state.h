@@ -64,6 +64,7 @@ struct Session::State {
     Counters counters;
     std::vector<uint32_t> log_servers;
     std::optional<RetryDeadline> deadline; /* set while the session tries to join */
+    uint64_t end_waits_ns = UINT64_MAX;    /* then no call waits for servers any more */
     bool leaving = false;
     uint32_t joining = 0; /* coroutines that wait to join again; no attempt begins meanwhile */
     bool tries_to_join = false; /* one of them has closed the connections and tries to open them */

@@ -151,6 +151,9 @@ class Session
     Scheduler::Readable readable(int fd);
     /* Awaited: continue at @until_ns of now_ns() or soon after. */
     Scheduler::Sleep sleep_until(uint64_t until_ns);
+    /* For a program that is about to end: from @until_ns of now_ns() on no call waits for servers
+     * that do not answer, it throws Error as after retry_us. */
+    void end_waits_at(uint64_t until_ns);
 
     const Counters &counters() const;
     const Cluster &cluster() const;

@@ -43,6 +43,29 @@ TEST_CASE("dtx: a session waits for unreachable servers until its retry deadline
     CHECK(add(db, session, 2, 1) == Status::committed);
 }
 
+TEST_CASE("dtx: a session of a program that ends does not wait for servers any more", "[unit]")
+{
+    RestartableDatabase db(1);
+    dtx::Options options = db.cluster->options();
+
+    options.retry_us = 60000000;
+
+    dtx::Cluster patient(db.tables.schema, options);
+    Session session(patient, 0);
+
+    db.fill(session);
+    db.servers[2]->stop();
+
+    uint64_t start = dtx::now_ns();
+
+    session.end_waits_at(start + 300000000);
+    CHECK(code_of([&] { (void)add(db, session, 2, 1); }) == RPM_E_REFUSED);
+    CHECK(dtx::now_ns() - start >= 300000000);
+    CHECK(dtx::now_ns() - start < 10000000000);
+    db.servers[2]->start();
+    CHECK(add(db, session, 2, 1) == Status::committed);
+}
+
 TEST_CASE("dtx: a waiting session tells the operator which server is missing and what to do",
           "[unit]")
 {
