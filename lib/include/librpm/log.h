@@ -137,13 +137,11 @@ RPM_MUST_CHECK int rpm_log_trim(struct rpm_log *log, uint64_t lsn);
 /**
  * rpm_log_resume: after a lost connection, learn the outcomes of unknown appends and go on writing.
  *
- * Call rpm_conn_reconnect() first. The call delivers exactly one outcome for each append since the
- * log was opened, or since outcomes were last delivered, that ended in RPM_E_LOST, RPM_E_TIMEDOUT
- * or RPM_E_FENCED: asynchronous ones (by the status of their completion), blocking ones, and each
- * record of a batch. The caller appends again the records that are not present. Completions of
- * these appends that were not polled yet are dropped: their outcomes stand for them. Completions
- * of earlier appends that succeeded stay: a caller that acts in the order of its records polls
- * them before this call.
+ * Poll first, for appends that succeeded, and call rpm_conn_reconnect(). The call delivers exactly
+ * one outcome for each append, since the log was opened or outcomes were last delivered, that ended
+ * in RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_FENCED: asynchronous ones, blocking ones, and each record
+ * of a batch. It drops their completions that were not polled yet. The caller appends again the
+ * records that are not present.
  *
  * @log       was open for writing. Borrowed.
  * @outcomes  out, room for @room, oldest first. Borrowed.
