@@ -66,6 +66,7 @@ Body add_stat(CLI::App &app);
 Body add_list(CLI::App &app);
 Body add_print(CLI::App &app);
 Body add_copy(CLI::App &app);
+Body add_bench(CLI::App &app);
 
 } // namespace rfs
 #endif

@@ -40,6 +40,7 @@ const Command kCommands[] = {
     { "promote", "Continue without servers that are permanently lost", rfs::add_promote },
     { "restore", "Use a server again that was promoted away", rfs::add_restore },
     { "cp", "Copy files into a volume, out of it, or within it", rfs::add_copy },
+    { "bench", "Measure reads, writes and names on a volume", rfs::add_bench },
 };
 
 /* As a mount helper: SOURCE DIR [-sfnvrw] [-t TYPE] [-o OPTIONS] becomes mount SOURCE DIR -o

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * volume.cc: each thread is a client with a directory of its own.
+ *
+ * Tests: tests/tools/fs_test
+ */
+#include "bench/volume.h"
+
+#include "tool.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+namespace rfs::bench
+{
+
+static constexpr uint64_t kLarge = 1 << 20;
+static constexpr uint64_t kSmall = 4096;
+
+static void check(const std::string &what, int64_t result)
+{
+    if (result < 0)
+        throw cli::Failure(
+            what + ": " +
+            (rfs_last_error()[0] != '\0' ? rfs_last_error() : strerror(static_cast<int>(-result))));
+}
+
+/* A client and its directory. */
+class Place
+{
+  public:
+    Place(const OpenClient &open, const std::string &directory)
+        : client_(open()), directory_(directory)
+    {
+        check(directory_, rfs_mkdir(client_, &who_, directory_.c_str(), 0700));
+    }
+    ~Place()
+    {
+        (void)!rfs_rmdir(client_, &who_, directory_.c_str());
+        rfs_unmount(&client_);
+    }
+    Place(const Place &) = delete;
+    Place &operator=(const Place &) = delete;
+
+    std::string path(const std::string &name) const
+    {
+        return directory_ + "/" + name;
+    }
+    rfs_client *client() const
+    {
+        return client_;
+    }
+    const rfs_cred *who() const
+    {
+        return &who_;
+    }
+
+  private:
+    rfs_client *client_;
+    std::string directory_;
+    rfs_cred who_{ geteuid(), getegid(), nullptr, 0 };
+};
+
+class VolumeNames : public Names
+{
+  public:
+    VolumeNames(const OpenClient &open, const std::string &directory) : place_(open, directory) {}
+
+    void create(const std::string &name) override
+    {
+        rfs_file *file = nullptr;
+
+        check("create", rfs_open(place_.client(), place_.who(), place_.path(name).c_str(),
+                                 O_WRONLY | O_CREAT | O_EXCL, 0644, &file));
+        rfs_close(&file);
+    }
+    void stat(const std::string &name) override
+    {
+        struct stat stat;
+
+        check("stat", rfs_lstat(place_.client(), place_.who(), place_.path(name).c_str(), &stat));
+    }
+    void rename(const std::string &from, const std::string &to) override
+    {
+        check("rename", rfs_rename(place_.client(), place_.who(), place_.path(from).c_str(),
+                                   place_.path(to).c_str(), 0));
+    }
+    void unlink(const std::string &name) override
+    {
+        check("unlink", rfs_unlink(place_.client(), place_.who(), place_.path(name).c_str()));
+    }
+
+  private:
+    Place place_;
+};
+
+/* A file of a thread. */
+class Contents
+{
+  public:
+    Contents(const OpenClient &open, const std::string &directory, uint64_t bytes, uint32_t seed)
+        : place_(open, directory), bytes_(bytes / kLarge * kLarge), random_(seed), buffer_(kLarge)
+    {
+        std::generate(buffer_.begin(), buffer_.end(),
+                      [&] { return static_cast<unsigned char>(random_()); });
+        open_new();
+    }
+    ~Contents()
+    {
+        remove();
+    }
+    Contents(const Contents &) = delete;
+    Contents &operator=(const Contents &) = delete;
+
+    /* False: the file is full. */
+    bool write_next(uint64_t i)
+    {
+        if (i * kLarge >= bytes_)
+            return false;
+        check("write", rfs_pwrite(file_, buffer_.data(), kLarge, i * kLarge));
+        written_ = std::max(written_, (i + 1) * kLarge);
+        return true;
+    }
+    bool read_next(uint64_t i)
+    {
+        read(kLarge, i * kLarge % written_);
+        return true;
+    }
+    bool overwrite(uint64_t i)
+    {
+        uint64_t from = i * kSmall % kLarge; /* each time other bytes */
+
+        check("overwrite", rfs_pwrite(file_, &buffer_[from], kSmall, somewhere()));
+        return true;
+    }
+    bool read_somewhere()
+    {
+        read(kSmall, somewhere());
+        return true;
+    }
+
+  private:
+    void open_new()
+    {
+        check("create", rfs_open(place_.client(), place_.who(), place_.path("contents").c_str(),
+                                 O_RDWR | O_CREAT, 0600, &file_));
+    }
+    void remove()
+    {
+        rfs_close(&file_);
+        (void)!rfs_unlink(place_.client(), place_.who(), place_.path("contents").c_str());
+    }
+    uint64_t somewhere()
+    {
+        return random_() % (written_ / kSmall) * kSmall;
+    }
+    void read(uint64_t size, uint64_t offset)
+    {
+        ssize_t got = rfs_pread(file_, buffer_.data(), size, offset);
+
+        check("read", got);
+        if (static_cast<uint64_t>(got) != size)
+            throw cli::Failure("read " + std::to_string(got) + " bytes at " +
+                               std::to_string(offset) + ", expected " + std::to_string(size));
+    }
+
+    Place place_;
+    uint64_t bytes_;
+    uint64_t written_ = 0;
+    std::mt19937_64 random_;
+    std::vector<unsigned char> buffer_;
+    rfs_file *file_ = nullptr;
+};
+
+static void measure_contents(Load &load, Crew &crew,
+                             const std::function<std::unique_ptr<Contents>(uint32_t)> &make)
+{
+    std::vector<std::unique_ptr<Contents>> files(crew.threads());
+
+    auto rows = [&] {
+        crew.work([&](uint32_t t) { files[t] = make(t); });
+        load.measure("write 1m", crew, kLarge,
+                     [&](uint32_t t, uint64_t i) { return files[t]->write_next(i); });
+        load.measure("read 1m", crew, kLarge,
+                     [&](uint32_t t, uint64_t i) { return files[t]->read_next(i); });
+        load.measure("overwrite 4k", crew, kSmall,
+                     [&](uint32_t t, uint64_t i) { return files[t]->overwrite(i); });
+        load.measure("read 4k", crew, kSmall,
+                     [&](uint32_t t, uint64_t) { return files[t]->read_somewhere(); });
+    };
+
+    crew.work(rows, [&](uint32_t t) { files[t].reset(); });
+}
+
+void measure_volume(const VolumeOptions &options, const OpenClient &open)
+{
+    std::string name = "/rpm-fs-bench-" + std::to_string(getpid());
+    Place base(open, name);
+    Load load(options.load);
+
+    for (uint32_t threads : options.load.threads) {
+        auto directory = [&](uint32_t t) { return name + "/" + std::to_string(t); };
+
+        if (options.contents) {
+            Crew crew(threads);
+
+            measure_contents(load, crew, [&](uint32_t t) {
+                return std::make_unique<Contents>(open, directory(t), options.file_bytes, t + 1);
+            });
+        }
+        if (options.names)
+            measure_names(load, options.load, threads, [&](uint32_t t) {
+                return std::make_unique<VolumeNames>(open, directory(t));
+            });
+    }
+    load.finish();
+}
+
+} // namespace rfs::bench
