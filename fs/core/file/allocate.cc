@@ -103,7 +103,8 @@ static dtx::Task<std::vector<uint64_t>> holes_in(BlockMap &map, Range range)
     std::vector<uint64_t> holes;
 
     for (uint64_t number = range.offset / kBlockBytes; number * kBlockBytes < range.end; number++) {
-        Pointer pointer = co_await map.get(number);
+        co_await map.turn_to(number);
+        Pointer pointer = map.get(number);
 
         if (pointer.is_hole())
             holes.push_back(number);
@@ -121,8 +122,10 @@ static dtx::Task<> fill_holes(BlockMap &map, std::vector<uint64_t> holes,
                               std::span<const Pointer> taken)
 {
     RFS_ASSERT(taken.size() == holes.size());
-    for (size_t i = 0; i < holes.size(); i++)
-        (void)co_await map.set(holes[i], unwritten(taken[i]));
+    for (size_t i = 0; i < holes.size(); i++) {
+        co_await map.turn_to(holes[i]);
+        (void)map.set(holes[i], unwritten(taken[i]));
+    }
 }
 
 dtx::Task<Step> allocate(Call &call, uint32_t ino, Range range, bool keep_size, const Room &room)
@@ -180,9 +183,8 @@ dtx::Task<Step> zero_range(Call &call, uint32_t ino, Range range, bool keep_size
     co_await clear_parts(call, ino, map, std::move(parts), for_parts, freed);
     for (uint64_t number = round_up(zeros.offset) / kBlockBytes; number < zeros.end / kBlockBytes;
          number++) {
-        Pointer pointer = co_await map.get(number);
-
-        (void)co_await map.set(number, unwritten(pointer));
+        co_await map.turn_to(number);
+        (void)map.set(number, unwritten(map.get(number)));
     }
     co_await map.put_rows();
     co_await free_blocks(call, std::move(freed));

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <sys/stat.h>
+#include <utility>
 
 namespace rfs
 {
@@ -22,13 +23,22 @@ static uint64_t map_key(uint32_t ino, uint64_t block)
     return key_of(ino, static_cast<uint32_t>(block / kMapPointers));
 }
 
-/* Makes row_ the row of a block that is not in the inode. */
-dtx::Task<> BlockMap::turn_to(uint64_t block)
+bool BlockMap::has(uint64_t block) const
 {
-    uint64_t key = map_key(node_.ino, block);
+    return block < kInodePointers || key_ == map_key(node_.ino, block);
+}
 
-    if (key_ == key)
-        co_return;
+BlockMap::Turn BlockMap::turn_to(uint64_t block)
+{
+    RFS_ASSERT(S_ISREG(node_.row.mode));
+    if (has(block))
+        return {};
+    return { take_row(map_key(node_.ino, block)) };
+}
+
+/* Makes row_ the row with that key. */
+dtx::Task<> BlockMap::take_row(uint64_t key)
+{
     co_await put_rows();
     auto found = co_await call_.txn.read(call_.tables().maps, key);
 
@@ -37,45 +47,35 @@ dtx::Task<> BlockMap::turn_to(uint64_t block)
     row_ = found.value_or(MapRow{});
 }
 
-dtx::Task<Pointer> BlockMap::get(uint64_t block)
+Pointer BlockMap::get(uint64_t block) const
 {
-    RFS_ASSERT(S_ISREG(node_.row.mode));
-    if (block < kInodePointers)
-        co_return node_.row.pointers[block];
-    co_await turn_to(block);
-    co_return row_.pointers[block % kMapPointers];
+    RFS_ASSERT(has(block));
+    return block < kInodePointers ? node_.row.pointers[block] : row_.pointers[block % kMapPointers];
 }
 
-/* Counts the blocks that are allocated. */
-void BlockMap::exchange(Pointer &old, Pointer pointer)
+Pointer BlockMap::set(uint64_t block, Pointer pointer)
 {
+    RFS_ASSERT(has(block));
+    bool in_row = block >= kInodePointers;
+    Pointer &place = in_row ? row_.pointers[block % kMapPointers] : node_.row.pointers[block];
+    Pointer old = std::exchange(place, pointer);
+
     dtx::need(old.is_hole() || node_.row.blocks > 0, "a file has more blocks than it counts");
     node_.row.blocks += pointer.is_hole() ? 0 : 1;
     node_.row.blocks -= old.is_hole() ? 0 : 1;
-    old = pointer;
-}
-
-dtx::Task<Pointer> BlockMap::set(uint64_t block, Pointer pointer)
-{
-    Pointer old = co_await get(block);
-
-    if (block < kInodePointers) {
-        exchange(node_.row.pointers[block], pointer);
-    } else {
-        exchange(row_.pointers[block % kMapPointers], pointer);
-        changed_ = true;
-    }
-    co_return old;
+    changed_ = changed_ || in_row;
+    return old;
 }
 
 dtx::Task<> BlockMap::put_rows()
 {
+    if (!changed_)
+        co_return;
+
     bool empty = std::all_of(row_.pointers.begin(), row_.pointers.end(),
                              [](const Pointer &pointer) { return pointer.is_hole(); });
     bool done = true;
 
-    if (!changed_)
-        co_return;
     RFS_ASSERT(key_);
     changed_ = false;
     if (empty && exists_) {
@@ -107,7 +107,7 @@ dtx::Task<std::optional<uint64_t>> BlockMap::clear(uint64_t from, uint64_t end, 
                                                    std::vector<Pointer> &freed)
 {
     for (uint64_t block = from; block < std::min<uint64_t>(end, kInodePointers); block++)
-        freed.push_back(co_await set(block, Pointer{}));
+        freed.push_back(set(block, Pointer{}));
     from = std::max<uint64_t>(from, kInodePointers);
     co_await put_rows();
 
@@ -117,9 +117,10 @@ dtx::Task<std::optional<uint64_t>> BlockMap::clear(uint64_t from, uint64_t end, 
     for (size_t i = 0; i < count; i++) {
         uint64_t first = found[i].first;
 
+        co_await turn_to(first + kMapPointers - 1);
         for (uint64_t block = std::max(from, first); block < std::min(end, first + kMapPointers);
              block++)
-            freed.push_back(co_await set(block, Pointer{}));
+            freed.push_back(set(block, Pointer{}));
     }
     co_await put_rows();
     if (count == found.size())

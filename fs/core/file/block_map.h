@@ -10,6 +10,7 @@
 
 #include "core/tree/inodes.h"
 
+#include <coroutine>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -30,11 +31,30 @@ class BlockMap
     BlockMap(const BlockMap &) = delete;
     BlockMap &operator=(const BlockMap &) = delete;
 
-    /* Awaited: the pointer of a block. */
-    dtx::Task<Pointer> get(uint64_t block);
+    /* What awaits nothing if the row is the one used last: most blocks of a call. */
+    struct Turn {
+        bool await_ready() const
+        {
+            return !task;
+        }
+        bool await_suspend(std::coroutine_handle<> awaiting)
+        {
+            return task->await_suspend(awaiting);
+        }
+        void await_resume()
+        {
+            if (task)
+                task->await_resume();
+        }
+        std::optional<dtx::Task<>> task;
+    };
+    /* Awaited: turn to a block, whose pointer can then be read and changed. */
+    Turn turn_to(uint64_t block);
 
-    /* Awaited: give a block another pointer. Returns the former one, whose block is to be freed. */
-    dtx::Task<Pointer> set(uint64_t block, Pointer pointer);
+    Pointer get(uint64_t block) const;
+
+    /* Give a block another pointer. Returns the former one, whose block is to be freed. */
+    Pointer set(uint64_t block, Pointer pointer);
 
     /* A row of maps, and the number of its first block. */
     struct Row {
@@ -55,8 +75,8 @@ class BlockMap
     dtx::Task<> put_rows();
 
   private:
-    dtx::Task<> turn_to(uint64_t block);
-    void exchange(Pointer &old, Pointer pointer);
+    bool has(uint64_t block) const;
+    dtx::Task<> take_row(uint64_t key);
 
     Call &call_;
     Node &node_;

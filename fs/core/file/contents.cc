@@ -131,7 +131,8 @@ dtx::Task<size_t> read(Call &call, uint32_t ino, uint64_t offset, void *into, si
     size_t skip = offset % kBlockBytes;
 
     for (uint64_t number = first; number <= last; number++) {
-        Pointer pointer = co_await map.get(number);
+        co_await map.turn_to(number);
+        Pointer pointer = map.get(number);
         uint64_t from = number == first ? skip : 0;
         uint64_t to = std::min<uint64_t>(kBlockBytes, offset + size - number * kBlockBytes);
         bool whole = to - from == kBlockBytes;
@@ -198,15 +199,14 @@ dtx::Task<Node> write(Call &call, uint32_t ino, NewBytes bytes, const Room &room
                   (number * kBlockBytes + from - offset);
         Piece piece{ number, taken[number - first], const_cast<unsigned char *>(at) };
 
+        co_await map.turn_to(number);
         if (to - from != kBlockBytes) {
-            Pointer old = co_await map.get(number);
-
             piece.bytes = edges[number == first ? 0 : 1].data();
-            co_await read_block(call, ino, number, old, piece.bytes);
+            co_await read_block(call, ino, number, map.get(number), piece.bytes);
             std::memcpy(piece.bytes + from, at, to - from);
         }
         piece.pointer.sum = block_sum(ino, number, piece.bytes);
-        freed.push_back(co_await map.set(number, piece.pointer));
+        freed.push_back(map.set(number, piece.pointer));
         pieces.push_back(piece);
     }
     co_await write_pieces(call, pieces);

@@ -19,7 +19,8 @@ dtx::Task<std::vector<Part>> written_parts(BlockMap &map, uint64_t size, std::ve
     std::vector<Part> written;
 
     for (const Part &part : parts) {
-        Pointer pointer = co_await map.get(part.number);
+        co_await map.turn_to(part.number);
+        Pointer pointer = map.get(part.number);
 
         if (!pointer.is_hole() && !pointer.is_unwritten() &&
             part.number * kBlockBytes + part.from < size)
@@ -41,7 +42,8 @@ dtx::Task<> clear_parts(Call &call, uint32_t ino, BlockMap &map, std::vector<Par
         const Part &part = parts[i];
         unsigned char *at = bytes.data() + i * kBlockBytes;
         Pointer pointer = taken[i];
-        Pointer old = co_await map.get(part.number);
+        co_await map.turn_to(part.number);
+        Pointer old = map.get(part.number);
 
         RFS_ASSERT(part.from < part.to && part.to <= kBlockBytes);
         co_await read_block(call, ino, part.number, old, at);
@@ -49,7 +51,7 @@ dtx::Task<> clear_parts(Call &call, uint32_t ino, BlockMap &map, std::vector<Par
         pointer.sum = block_sum(ino, part.number, at);
         writes.push_back({ call.tables().blocks, pointer.shard(), pointer.block() * kBlockBytes, at,
                            kBlockBytes });
-        freed.push_back(co_await map.set(part.number, pointer));
+        freed.push_back(map.set(part.number, pointer));
     }
     co_await call.txn.write_span(writes);
 }

@@ -8,7 +8,11 @@
 
 #include "core/base/assert.h"
 
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h> /* the same function, by the widest registers of this CPU */
+#else
 #include <xxhash.h>
+#endif
 
 namespace rfs
 {

@@ -106,8 +106,10 @@ std::vector<State> states_of(TestVolume &volume, uint32_t ino, uint64_t count)
         rfs::BlockMap map(call, node);
 
         states.clear();
-        for (uint64_t block = 0; block < count; block++)
-            states.push_back(state_of(co_await map.get(block)));
+        for (uint64_t block = 0; block < count; block++) {
+            co_await map.turn_to(block);
+            states.push_back(state_of(map.get(block)));
+        }
     });
     return states;
 }
