@@ -113,31 +113,34 @@ class Contents
     Contents(const Contents &) = delete;
     Contents &operator=(const Contents &) = delete;
 
-    /* False: the file is full. */
-    bool write_next(uint64_t i)
+    /* Behind the end; a file that is full is cut first. */
+    void write_next(uint64_t i)
     {
-        if (i * kLarge >= bytes_)
-            return false;
-        check("write", rfs_pwrite(file_, buffer_.data(), kLarge, i * kLarge));
-        written_ = std::max(written_, (i + 1) * kLarge);
-        return true;
+        uint64_t at = i * kLarge % bytes_;
+
+        if (at == 0)
+            check("cut", rfs_ftruncate(file_, 0));
+        check("write", rfs_pwrite(file_, buffer_.data(), kLarge, at));
     }
-    bool read_next(uint64_t i)
+    void read_next(uint64_t i)
     {
-        read(kLarge, i * kLarge % written_);
-        return true;
+        read(kLarge, i * kLarge % bytes_);
     }
-    bool overwrite(uint64_t i)
+    void overwrite(uint64_t i)
     {
         uint64_t from = i * kSmall % kLarge; /* each time other bytes */
 
         check("overwrite", rfs_pwrite(file_, &buffer_[from], kSmall, somewhere()));
-        return true;
     }
-    bool read_somewhere()
+    void read_somewhere(uint64_t)
     {
         read(kSmall, somewhere());
-        return true;
+    }
+
+    void fill()
+    {
+        for (uint64_t i = 0; i < bytes_ / kLarge; i++)
+            write_next(i);
     }
 
   private:
@@ -153,7 +156,7 @@ class Contents
     }
     uint64_t somewhere()
     {
-        return random_() % (written_ / kSmall) * kSmall;
+        return random_() % (bytes_ / kSmall) * kSmall;
     }
     void read(uint64_t size, uint64_t offset)
     {
@@ -167,7 +170,6 @@ class Contents
 
     Place place_;
     uint64_t bytes_;
-    uint64_t written_ = 0;
     std::mt19937_64 random_;
     std::vector<unsigned char> buffer_;
     rfs_file *file_ = nullptr;
@@ -178,16 +180,19 @@ static void measure_contents(Load &load, Crew &crew,
 {
     std::vector<std::unique_ptr<Contents>> files(crew.threads());
 
+    auto row = [&](const char *what, uint64_t bytes, void (Contents::*act)(uint64_t)) {
+        load.measure(what, crew, bytes, [&](uint32_t t, uint64_t i) {
+            (files[t].get()->*act)(i);
+            return true;
+        });
+    };
     auto rows = [&] {
         crew.work([&](uint32_t t) { files[t] = make(t); });
-        load.measure("write 1m", crew, kLarge,
-                     [&](uint32_t t, uint64_t i) { return files[t]->write_next(i); });
-        load.measure("read 1m", crew, kLarge,
-                     [&](uint32_t t, uint64_t i) { return files[t]->read_next(i); });
-        load.measure("overwrite 4k", crew, kSmall,
-                     [&](uint32_t t, uint64_t i) { return files[t]->overwrite(i); });
-        load.measure("read 4k", crew, kSmall,
-                     [&](uint32_t t, uint64_t) { return files[t]->read_somewhere(); });
+        row("write 1m", kLarge, &Contents::write_next);
+        crew.work([&](uint32_t t) { files[t]->fill(); });
+        row("read 1m", kLarge, &Contents::read_next);
+        row("overwrite 4k", kSmall, &Contents::overwrite);
+        row("read 4k", kSmall, &Contents::read_somewhere);
     };
 
     crew.work(rows, [&](uint32_t t) { files[t].reset(); });

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fs_peer.cc: creates, looks up, renames and removes names in an embedded store, for comparison
- * with rpm-fs bench: the same rows, in a file system in memory.
+ * fs_peer.cc: creates, looks up, renames and removes names by system calls in a mounted file
+ * system, or in an embedded store, for comparison with rpm-fs bench: the same rows. A store is in a
+ * file system in memory.
  */
 #include "bench/options.h"
 #include "peer/store.h"
@@ -15,6 +16,7 @@ namespace
 
 struct Options {
     std::string store;
+    std::string folder = "."; /* that calls use */
     rfs::bench::LoadOptions load;
 };
 
@@ -57,8 +59,23 @@ class Folder
     std::string name_ = "/dev/shm/fs-peer-XXXXXX";
 };
 
+int run_calls(const Options &options)
+{
+    rfs::bench::Load load(options.load);
+    auto store = rfs::peer::make_calls(options.folder);
+
+    for (uint32_t threads : options.load.threads)
+        rfs::bench::measure_names(load, options.load, threads,
+                                  [&](uint32_t thread) { return store->open(thread); });
+    load.finish();
+    return cli::kDone;
+}
+
 int run(const Options &options)
 {
+    if (options.store == "calls")
+        return run_calls(options);
+
     Folder folder;
     rfs::bench::Load load(options.load);
 
@@ -83,9 +100,11 @@ int main(int argc, char **argv)
                  "fs-peer");
     Options options;
 
-    app.add_option("store", options.store, "sqlite (write-ahead log, synchronous=FULL), or lmdb")
-        ->check(CLI::IsMember({ "sqlite", "lmdb" }))
+    app.add_option("store", options.store,
+                   "sqlite (write-ahead log, synchronous=FULL), lmdb, or calls: system calls")
+        ->check(CLI::IsMember({ "sqlite", "lmdb", "calls" }))
         ->required();
+    app.add_option("--dir", options.folder, "for calls: a folder of a mounted file system (.)");
     rfs::bench::add_load(app, options.load);
     return cli::run(app, argc, argv, [&] { return run(options); });
 }

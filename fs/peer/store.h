@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * store.h: an embedded store that keeps the names and attributes of files in two tables, as a file
+ * store.h: something else than librpmfs that keeps names of files: a mounted file system, or an
+ * embedded store that keeps the names and attributes of files in two tables, as a file
  * system over such a store would. Each call is one transaction, durable by the store's own
  * guarantee when it returns, and changes the same things as a call of rpm-fs: create, rename and
  * unlink also change the times of the directory.
@@ -44,6 +45,8 @@ class Store
     virtual std::unique_ptr<bench::Names> open(uint32_t thread) = 0;
 };
 
+/* System calls in a folder. */
+std::unique_ptr<Store> make_calls(const std::string &folder);
 /* Write-ahead logging, synchronous=FULL. Both are created empty in a folder. */
 std::unique_ptr<Store> make_sqlite(const std::string &folder);
 /* Defaults: every commit is synchronous. */
