@@ -16,7 +16,8 @@ namespace
 
 constexpr const char *kSweepGroup = "Sweep";
 constexpr const char *kExamples =
-    "Runs: h1 .. h9 (one hint each), ablate (all together), points (the memory alone), sweep\n"
+    "Runs: h1 .. h9 (one hint each), ablate (all together), points (the memory alone),\n"
+    "octopus (the data path of a file system), sweep\n"
     "(combinations of the options below it), headline (the results in short), params (the numbers\n"
     "of the preset), list (the experiments).\n"
     "Examples:\n"

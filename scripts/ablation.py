@@ -48,7 +48,7 @@ def parse_arguments():
                         f'are judged over the seeds from N to N+{check.SEEDS - 1}')
     parser.add_argument('--out', type=Path, metavar='DIR', help='default: build/ablation')
     parser.add_argument('--only', nargs='+', metavar='RUN', default=[],
-                        help=f'h1 .. h9, ablate, {EXTRA_RUN}, {SENSITIVITY}')
+                        help=f'h1 .. h9, ablate, octopus, {EXTRA_RUN}, {SENSITIVITY}')
     parser.add_argument('--from-csv', type=Path, metavar='DIR',
                         help='measure nothing: take the CSV files of this folder')
     parser.add_argument('--jobs', type=int, default=len(os.sched_getaffinity(0)), metavar='N',

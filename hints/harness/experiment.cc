@@ -13,7 +13,7 @@ const std::vector<const Experiment *> &experiments()
 {
     static const std::vector<const Experiment *> all = {
         &kNuma,    &kSpread, &kDdio,  &kCopy,   &kXpline, &kWordNic,
-        &kWordCpu, &kLock,   &kChain, &kAblate, &kPoints,
+        &kWordCpu, &kLock,   &kChain, &kAblate, &kPoints, &kOctopus,
     };
 
     return all;

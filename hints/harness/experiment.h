@@ -49,7 +49,7 @@ const std::vector<const Experiment *> &experiments();
 const Experiment *find_experiment(const std::string &run);
 
 extern const Experiment kNuma, kSpread, kDdio, kCopy, kXpline, kWordNic, kWordCpu, kLock, kChain;
-extern const Experiment kAblate, kPoints;
+extern const Experiment kAblate, kPoints, kOctopus;
 
 /* The number of operations for a steady result: fewer of large operations. */
 uint64_t ops_for(uint64_t bytes, bool reduced);
