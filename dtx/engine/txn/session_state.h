@@ -26,7 +26,7 @@ inline constexpr uint64_t kNumbersMost = (uint64_t{ 1 } << kSequenceBits) - 1;
 struct Session::State {
     State(const Cluster &all, uint32_t number, Listener *who)
         : cluster(all), coordinator(number), listener(who),
-          scheduler(all.options().seed * 1024 + (number == kAnyCoordinator ? now_ns() : number),
+          scheduler(all.options().seed * 1024 + (takes_time(all, number) ? now_ns() : number),
                     all.options().interleave),
           store(all, scheduler),
           /* The depth follows a clock, which a run with interleaved steps must not depend on. */
@@ -35,6 +35,13 @@ struct Session::State {
           numbers(all.options().numbers != 0 ? all.options().numbers : kNumbersMost),
           lease(all.options().lease_us * 1000)
     {
+    }
+
+    /* Sessions that begin at once and may have any number try different ones first; but where steps
+     * interleave, a run must not depend on the clock. */
+    static bool takes_time(const Cluster &all, uint32_t number)
+    {
+        return number == kAnyCoordinator && all.options().interleave == 0;
     }
 
     /* Awaited: a coroutine that tries to join has ended that. */
