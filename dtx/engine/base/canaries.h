@@ -33,6 +33,7 @@ inline const std::map<std::string, uint32_t> kCanaryNames = {
     { "no-record", kCanaryNoRecord },
     { "span-primary", kCanarySpanPrimary },
     { "span-unmarked", kCanarySpanUnmarked },
+    { "visible", kCanaryVisible },
 };
 
 } // namespace dtx

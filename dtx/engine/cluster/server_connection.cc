@@ -150,7 +150,8 @@ void ServerConnection::open_shards(const Placement &placement, bool guarded)
 
         /* Locks of an earlier view may be at a server that is not the primary any more. */
         DTX_ASSERT(rows_[shard].region == nullptr && locks_[shard].region == nullptr);
-        opts.level = options.durable ? RPM_DURABLE : RPM_VISIBLE;
+        opts.level =
+            options.durable && options.canary != kCanaryVisible ? RPM_DURABLE : RPM_VISIBLE;
         opts.claim = guarded ? log_ : nullptr;
         int err =
             rpm_region_open(conn(), shard_name(name, shard).c_str(), &opts, &rows_[shard].region);

@@ -86,7 +86,8 @@ enum Canary : uint32_t {
     kCanaryUnlockEarly = 13,   /* locks are freed before the rows are installed */
     kCanaryLoneRead = 14,      /* a transaction's only row is not validated, though it was locked */
     kCanarySpanPrimary = 15,   /* bytes of spans are written to the primary alone */
-    kCanarySpanUnmarked = 16   /* slabs of spans are not marked when they are written */
+    kCanarySpanUnmarked = 16,  /* slabs of spans are not marked when they are written */
+    kCanaryVisible = 17 /* rows and bytes of spans are acknowledged before they are durable */
 };
 
 /* What a recovery found and did. */
