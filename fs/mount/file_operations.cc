@@ -9,6 +9,7 @@
  */
 #include "mount/operations.h"
 
+#include "core/base/canary.h"
 #include "core/client/files.h"
 #include "core/client/mount.h"
 #include "core/tree/create.h"
@@ -154,7 +155,8 @@ static dtx::Task<> answer_write(Daemon &daemon, Request &request, uint32_t ino, 
 static void write_to_file(fuse_req_t handle, fuse_ino_t ino, const char *bytes, size_t size,
                           off_t offset, fuse_file_info *info)
 {
-    NewBytes wanted{ static_cast<uint64_t>(offset), bytes, size, (info->flags & O_APPEND) != 0 };
+    bool append = (info->flags & O_APPEND) != 0 && !canary(Canary::append_kernel_offset);
+    NewBytes wanted{ static_cast<uint64_t>(offset), bytes, size, append };
     Daemon &daemon = daemon_of(handle);
 
     daemon.serve(handle, answer_write, number_of(ino), wanted, is_direct(info->flags),

@@ -6,6 +6,7 @@
  */
 #include "mount/request.h"
 
+#include "core/base/canary.h"
 #include "core/tree/attributes.h"
 #include <dtx/scheduler.h>
 
@@ -21,6 +22,8 @@ static double keeps_for(const Told &told)
 {
     uint64_t now = dtx::now_ns();
 
+    if (canary(Canary::timeout_shared))
+        return 1;
     return told.keep_until_ns > now ? static_cast<double>(told.keep_until_ns - now) / 1e9 : 0;
 }
 

@@ -18,5 +18,11 @@ int64_t wall_ns();
 
 void fill_random(void *into, size_t bytes);
 
+#ifdef RFS_TESTING
+/* From now on random bytes follow from @seed alone, and the time of day is a fixed one that passes
+ * by @tick_ns with each look at it. */
+void set_clock(uint64_t seed, int64_t tick_ns);
+#endif
+
 } // namespace rfs
 #endif

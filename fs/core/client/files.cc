@@ -6,6 +6,7 @@
  */
 #include "core/client/files.h"
 
+#include "core/base/canary.h"
 #include "core/file/allocate.h"
 #include "core/file/resize.h"
 #include "core/file/seek.h"
@@ -71,7 +72,13 @@ dtx::Task<Node> write_file(Client &client, const Credentials &who, uint32_t ino,
     size_t blocks = (skip + bytes.size + kBlockBytes - 1) / kBlockBytes;
     auto body = [&](Call &call, const Room &room) { return write(call, ino, bytes, room); };
 
-    co_return co_await with_room<Node>(client, who, ino, shard, blocks, body);
+    Node node = co_await with_room<Node>(client, who, ino, shard, blocks, body);
+
+#ifdef RFS_TESTING
+    if (canary(Canary::commit_before_data))
+        co_await client.call(kSelf, write_late);
+#endif
+    co_return node;
 }
 
 dtx::Task<Node> resize_file(Client &client, const Credentials &who, uint32_t ino, uint64_t size)

@@ -7,6 +7,7 @@
 #include "core/client/space.h"
 
 #include "core/base/assert.h"
+#include "core/base/canary.h"
 #include "core/client/client.h"
 #include "core/format/keys.h"
 
@@ -181,9 +182,16 @@ dtx::Task<bool> Space::acquire_unused(uint32_t shard)
     co_return false;
 }
 
-/* Awaited: a slab that was given back, or that an earlier
- * session with this one's coordinator has left, or, with @of_dead, one of a client that has
- * died. */
+/* Fences the owner of a slab. False: it lives. */
+bool Space::fence(uint64_t owner) const
+{
+    if (canary(Canary::slab_shared) || canary(Canary::no_fence))
+        return true;
+    return client_.cluster().inherit(static_cast<uint32_t>(owner - 1));
+}
+
+/* Awaited: a slab that was given back, or that an earlier session with this one's coordinator has
+ * left, or, with @of_dead, one of a client that has died. */
 dtx::Task<bool> Space::acquire_used(uint32_t shard, bool of_dead)
 {
     for (uint32_t from = 0;;) {
@@ -199,7 +207,7 @@ dtx::Task<bool> Space::acquire_used(uint32_t shard, bool of_dead)
 
             if (free_in(row) == 0 || find(slab) != nullptr || other != of_dead)
                 continue;
-            if (other && !client_.cluster().inherit(static_cast<uint32_t>(row.owner - 1)))
+            if (other && !fence(row.owner))
                 continue; /* its session lives */
 
             bool taken = co_await take(slab, row.owner);

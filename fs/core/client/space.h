@@ -82,6 +82,7 @@ class Space
     dtx::Task<bool> acquire_unused(uint32_t shard);
     dtx::Task<bool> acquire_used(uint32_t shard, bool of_dead);
     dtx::Task<bool> take(Slab slab, uint64_t from);
+    bool fence(uint64_t owner) const;
     uint64_t owner() const;
 
     Client &client_;

@@ -7,6 +7,7 @@
 #include "core/file/contents.h"
 
 #include "core/base/assert.h"
+#include "core/base/canary.h"
 #include "core/file/block_map.h"
 #include "core/tree/permission.h"
 
@@ -15,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 #include <sys/stat.h>
+#include <utility>
 #include <vector>
 
 namespace rfs
@@ -171,6 +173,35 @@ static dtx::Task<> write_pieces(Call &call, const std::vector<Piece> &pieces)
     co_await call.txn.write_span(writes);
 }
 
+#ifdef RFS_TESTING
+static std::vector<std::pair<Piece, Block>> late_pieces; /* of the canary commit_before_data */
+
+dtx::Task<> write_late(Call &call)
+{
+    std::vector<Piece> pieces;
+
+    for (auto &[piece, bytes] : late_pieces)
+        pieces.push_back({ piece.number, piece.pointer, bytes.data() });
+    co_await write_pieces(call, pieces);
+    late_pieces.clear();
+}
+#endif
+
+/* Awaited: write blocks before pointers to them are committed. */
+static dtx::Task<> write_first(Call &call, const std::vector<Piece> &pieces)
+{
+#ifdef RFS_TESTING
+    if (canary(Canary::commit_before_data)) {
+        late_pieces.clear();
+        for (const Piece &piece : pieces)
+            std::memcpy(late_pieces.emplace_back(piece, Block{}).second.data(), piece.bytes,
+                        kBlockBytes);
+        co_return;
+    }
+#endif
+    co_await write_pieces(call, pieces);
+}
+
 dtx::Task<Node> write(Call &call, uint32_t ino, NewBytes bytes, const Room &room)
 {
     Node node = co_await held_inode(call, ino);
@@ -206,10 +237,17 @@ dtx::Task<Node> write(Call &call, uint32_t ino, NewBytes bytes, const Room &room
             std::memcpy(piece.bytes + from, at, to - from);
         }
         piece.pointer.sum = block_sum(ino, number, piece.bytes);
-        freed.push_back(map.set(number, piece.pointer));
+
+        Pointer former = map.set(number, piece.pointer);
+
+        if (canary(Canary::reuse_early) && !former.is_hole() && !former.is_unwritten()) {
+            std::swap(piece.pointer.place, former.place);
+            (void)map.set(number, piece.pointer);
+        }
+        freed.push_back(former);
         pieces.push_back(piece);
     }
-    co_await write_pieces(call, pieces);
+    co_await write_first(call, pieces);
     co_await map.put_rows();
     co_await free_blocks(call, std::move(freed));
     node.row.size = std::max(node.row.size, offset + bytes.size);

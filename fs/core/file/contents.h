@@ -47,6 +47,11 @@ struct NewBytes {
  * Unfinished; dtx::Error, RPM_E_CORRUPT: a block that is written in part is damaged. */
 dtx::Task<Node> write(Call &call, uint32_t ino, NewBytes bytes, const Room &room);
 
+#ifdef RFS_TESTING
+/* Awaited: of the canary commit_before_data: write the blocks that write() has left out. */
+dtx::Task<> write_late(Call &call);
+#endif
+
 /* Awaited: read up to @size bytes, kCallBytesMax at most. Returns how many: fewer than @size only
  * at the end of the file. @into: borrowed; its contents are undefined until the call has ended. A
  * block that is damaged on one copy is read from another. Failure: EISDIR, EINVAL. Throws

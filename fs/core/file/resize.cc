@@ -7,6 +7,7 @@
 #include "core/file/resize.h"
 
 #include "core/base/assert.h"
+#include "core/base/canary.h"
 #include "core/file/block_map.h"
 #include "core/file/contents.h"
 #include "core/file/zeros.h"
@@ -46,7 +47,7 @@ static dtx::Task<> cut(Call &call, Node &node, uint64_t from)
     auto left = co_await map.clear(from, kFileBlocks, kCutRows, freed);
 
     co_await free_blocks(call, std::move(freed));
-    node.row.cut = left.value_or(kNoCut);
+    node.row.cut = canary(Canary::cut_forgets) ? kNoCut : left.value_or(kNoCut);
 }
 
 dtx::Task<Node> resize(Call &call, uint32_t ino, uint64_t size, const Room &room)

@@ -7,6 +7,7 @@
 #include "core/format/pointer.h"
 
 #include "core/base/assert.h"
+#include "core/base/canary.h"
 
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
 #include <xxh_x86dispatch.h> /* the same function, by the widest registers of this CPU */
@@ -27,7 +28,9 @@ Pointer point_to(uint32_t shard, uint64_t block, uint64_t flags)
 uint64_t block_sum(uint32_t ino, uint64_t number, const void *bytes)
 {
     RFS_ASSERT(number < 1ull << 32);
-    return XXH3_64bits_withSeed(bytes, kBlockBytes, uint64_t{ ino } << 32 | number);
+    uint64_t seed = canary(Canary::sum_unseeded) ? 0 : uint64_t{ ino } << 32 | number;
+
+    return XXH3_64bits_withSeed(bytes, kBlockBytes, seed);
 }
 
 bool is_sound(const Pointer &pointer, uint32_t shards, uint64_t blocks)

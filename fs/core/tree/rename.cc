@@ -7,6 +7,7 @@
 #include "core/tree/rename.h"
 
 #include "core/base/assert.h"
+#include "core/base/canary.h"
 #include "core/tree/names.h"
 #include "core/tree/permission.h"
 #include <dtx/error.h>
@@ -53,6 +54,8 @@ static dtx::Task<Side> side_of(Call &call, Spot spot)
 /* Awaited: is @directory, or one above it, the directory @ino? */
 static dtx::Task<bool> is_below(Call &call, Node directory, uint32_t ino)
 {
+    if (canary(Canary::loop_unchecked))
+        co_return false;
     for (uint32_t depth = 0; depth < kDepthMax; depth++) {
         if (directory.ino == ino)
             co_return true;
