@@ -4,7 +4,7 @@
  * the tests then fail. In the shipped programs none can be removed, and the compiler leaves the
  * code of the canaries out. Further rules are those of the engine (dtx::Canary).
  *
- * Tests: tests/crash/fs/crash_test.cpp
+ * Tests: tests/crash/fs/canary_test.cpp, tests/fs/canary_test
  */
 #ifndef FS_CORE_BASE_CANARY_H
 #define FS_CORE_BASE_CANARY_H
