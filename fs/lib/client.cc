@@ -126,10 +126,10 @@ static void make(const rfs_opts &opts, const rfs_make_opts &make)
     uint64_t of_server = make.bytes / opts.url_count;
     NewVolume wanted{};
 
-    expect(of_server >= kSlabBytes && of_server / kSlabBytes <= UINT32_MAX, EINVAL);
     wanted.name = opts.name;
     wanted.sizes.slabs = of_server / kSlabBytes;
     wanted.sizes.inodes = std::max<uint64_t>(64, of_server / per_inode);
+    expect(wanted.sizes.fit(), EINVAL);
     wanted.uid = make.uid;
     wanted.gid = make.gid;
     wanted.mode = make.mode != 0 ? make.mode : 0755;

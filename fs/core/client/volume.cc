@@ -85,9 +85,9 @@ static VolumeRow volume_row(const dtx::Cluster &cluster, const Tables &tables)
                                             "with empty pools");
     if (row->block_bytes != kBlockBytes)
         throw dtx::Error(RPM_E_VERSION, "the volume '" + tables.schema.name() + "' has blocks of " +
-                                            std::to_string(row->block_bytes) +
-                                            " bytes, and this version needs " +
-                                            std::to_string(kBlockBytes));
+                                            std::to_string(row->block_bytes) + " bytes, expected " +
+                                            std::to_string(kBlockBytes) +
+                                            ": use the version of rpm-fs that made it");
     return *row;
 }
 
@@ -105,9 +105,24 @@ static dtx::StoredDatabase stored_volume(const std::string &name, const dtx::Opt
     }
 }
 
+/* The version of a database that is no volume is another program's: Sizes::of_text() refuses it. */
+static void expect_format(const std::string &name, const dtx::StoredDatabase &stored)
+{
+    if (stored.comment.starts_with(kVolumeMark) && stored.schema_version != kFormatVersion)
+        throw dtx::Error(RPM_E_VERSION,
+                         "the volume '" + name + "' has format " +
+                             std::to_string(stored.schema_version) + ", expected " +
+                             std::to_string(kFormatVersion) +
+                             ": use the version of rpm-fs that made it, or copy its files with "
+                             "that one into a volume that this one makes");
+}
+
 OpenVolume find_volume(const std::string &name, dtx::Options options)
 {
     dtx::StoredDatabase stored = stored_volume(name, options);
+
+    expect_format(name, stored);
+
     Sizes sizes = Sizes::of_text(name, stored.comment);
 
     if (stored.servers != options.urls.size())

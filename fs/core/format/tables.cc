@@ -64,7 +64,8 @@ Tables::Tables(const std::string &name, const Sizes &of_shard)
 
 std::string Sizes::text() const
 {
-    return "rpmfs inodes=" + std::to_string(inodes) + " slabs=" + std::to_string(slabs);
+    return std::string(kVolumeMark) + "inodes=" + std::to_string(inodes) +
+           " slabs=" + std::to_string(slabs);
 }
 
 Sizes Sizes::of_text(const std::string &volume, const std::string &text)
@@ -74,7 +75,7 @@ Sizes Sizes::of_text(const std::string &volume, const std::string &text)
 
     if (sscanf(text.c_str(), "rpmfs inodes=%" SCNu64 " slabs=%" SCNu64 "%n", &sizes.inodes,
                &sizes.slabs, &end) != 2 ||
-        text.substr(static_cast<size_t>(end)) != "" || sizes.text() != text)
+        text.substr(static_cast<size_t>(end)) != "" || sizes.text() != text || !sizes.fit())
         throw dtx::Error(RPM_E_FOREIGN,
                          "the database '" + volume + "' is not a volume: its comment is \"" + text +
                              "\", expected \"rpmfs inodes=NUMBER slabs=NUMBER\"; name another one, "

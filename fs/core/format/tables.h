@@ -17,18 +17,28 @@
 namespace rfs
 {
 
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 1;        /* the schema's version */
+inline constexpr const char *kVolumeMark = "rpmfs "; /* the schema's comment begins with it */
+
+inline constexpr uint64_t kInodesMax = 1ull << 32; /* numbers of files have 32 bits */
+inline constexpr uint64_t kSlabsMax = (Pointer::kBlockMost + 1) / kSlabBlocks;
 
 /* What is chosen when a volume is made, for each shard. */
 struct Sizes {
-    uint64_t inodes = 0;
-    uint64_t slabs = 0; /* of kSlabBlocks blocks */
+    uint64_t inodes = 0; /* 1 to kInodesMax */
+    uint64_t slabs = 0;  /* of kSlabBlocks blocks; 1 to kSlabsMax */
+
+    bool fit() const
+    {
+        return inodes - 1 < kInodesMax && slabs - 1 < kSlabsMax;
+    }
 
     uint64_t blocks() const
     {
         return slabs * kSlabBlocks;
     }
-    /* The schema's comment, and back. Throws dtx::Error, RPM_E_FOREIGN: it is not of that form. */
+    /* The schema's comment, and back. Throws dtx::Error, RPM_E_FOREIGN: it is not of that form, or
+     * the sizes do not fit. */
     std::string text() const;
     static Sizes of_text(const std::string &volume, const std::string &text);
 };

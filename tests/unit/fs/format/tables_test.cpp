@@ -20,9 +20,12 @@ TEST_CASE("fs: sizes can be read back from the comment of the schema", "[unit]")
 
 TEST_CASE("fs: the comment of another database is refused", "[unit]")
 {
-    for (const char *text : { "", "tpcc warehouses=1", "rpmfs inodes=1 slabs=", "rpmfs inodes=1",
-                              "rpmfs inodes=1 slabs=2 ", "rpmfs  inodes=1 slabs=2",
-                              "rpmfs inodes=-1 slabs=2", "rpmfs inodes=+1 slabs=2" }) {
+    for (const char *text :
+         { "", "tpcc warehouses=1", "rpmfs inodes=1 slabs=", "rpmfs inodes=1",
+           "rpmfs inodes=1 slabs=2 ", "rpmfs  inodes=1 slabs=2", "rpmfs inodes=-1 slabs=2",
+           "rpmfs inodes=+1 slabs=2", "rpmfs inodes=0 slabs=2", "rpmfs inodes=1 slabs=0",
+           "rpmfs inodes=4294967297 slabs=1", "rpmfs inodes=1 slabs=2147483649",
+           "rpmfs inodes=1 slabs=99999999999999999999" }) {
         CAPTURE(text);
         CHECK_THROWS_AS(rfs::Sizes::of_text("home", text), dtx::Error);
     }
