@@ -36,7 +36,7 @@ struct Conflict {
  * times: then the transaction runs again. Or, if all of them are still as they were read, some are
  * damaged, and the transaction ends with RPM_E_CORRUPT and this text. */
 struct Inconsistent : Conflict {
-    const char *what = "an index and the object that it leads to do not fit together";
+    std::string what = "an index and the object that it leads to do not fit together";
 };
 
 /* Another session or a recovery took this coordinator's logs over, or a server was lost:
