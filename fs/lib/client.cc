@@ -48,6 +48,9 @@ int error_of_exception()
         return error_of(error.code());
     } catch (const std::bad_alloc &) {
         return -ENOMEM;
+    } catch (const std::exception &error) { /* of the standard library: no call passes one on */
+        last_error() = error.what();
+        return -EIO;
     }
 }
 

@@ -12,6 +12,7 @@
 #define FS_CORE_CALL_CALL_H
 
 #include "core/base/assert.h"
+#include "core/call/need.h"
 #include "core/format/tables.h"
 #include <dtx/error.h>
 #include <dtx/scheduler.h>

@@ -11,6 +11,10 @@
 #include "core/tree/mounts.h"
 #include "core/tree/orphans.h"
 
+#include <librpm.h>
+
+#include <string>
+
 namespace rfs
 {
 
@@ -70,21 +74,41 @@ static dtx::Task<> look_at(Client &client, Orphan orphan, Asked *asked)
         co_await release_dead(client, orphan, *asked);
 }
 
-dtx::Task<> look_at_orphans(Client &client, bool dead)
+/* Awaited: the same. An orphan whose rows are damaged stays. Returns what is wrong with it; "":
+ * nothing. */
+static dtx::Task<std::string> fault_of_orphan(Client &client, Orphan orphan, Asked *asked)
+{
+    try {
+        co_await look_at(client, orphan, asked);
+    } catch (const dtx::Error &error) {
+        if (error.code() != RPM_E_CORRUPT)
+            throw;
+        co_return error.what();
+    }
+    co_return "";
+}
+
+dtx::Task<std::string> look_at_orphans(Client &client, bool dead)
 {
     Asked asked{};
+    std::string fault;
 
     for (uint32_t shard = 0; shard < client.volume().shards; shard++)
         for (uint32_t from = 0;;) {
             auto body = [&](Call &call) { return list_orphans(call, shard, from, kOrphansAtOnce); };
             auto orphans = co_await client.call(kSelf, body);
 
-            for (const Orphan &orphan : orphans)
-                co_await look_at(client, orphan, dead ? &asked : nullptr);
+            for (const Orphan &orphan : orphans) {
+                std::string found =
+                    co_await fault_of_orphan(client, orphan, dead ? &asked : nullptr);
+
+                fault = fault.empty() ? found : fault;
+            }
             if (orphans.size() < kOrphansAtOnce || orphans.back().ino == UINT32_MAX)
                 break;
             from = orphans.back().ino + 1;
         }
+    co_return fault;
 }
 
 /* Awaited: take clients off that have died, after their locks. */
@@ -107,23 +131,26 @@ dtx::Task<> take_turn(Client &client, bool dead)
 {
     Asked asked{};
 
-    co_await look_at_orphans(client, dead);
+    std::string fault = co_await look_at_orphans(client, dead);
+
     if (dead)
         co_await remove_dead(client, asked);
     co_await client.call(kSelf, [](Call &call) { return become_solo(call); });
+    if (!fault.empty())
+        throw dtx::Error(RPM_E_CORRUPT, fault);
 }
 
 dtx::Task<> mount(Client &client)
 {
     co_await client.enter();
     co_await drop_own_locks(client);
-    co_await look_at_orphans(client, false);
+    (void)co_await look_at_orphans(client, false);
 }
 
 dtx::Task<> unmount(Client &client)
 {
     co_await drop_own_locks(client);
-    co_await look_at_orphans(client, false);
+    (void)co_await look_at_orphans(client, false);
     co_await client.leave();
 }
 

@@ -11,6 +11,7 @@
 #include "core/client/client.h"
 
 #include <cstdint>
+#include <string>
 
 namespace rfs
 {
@@ -26,12 +27,13 @@ dtx::Task<> unmount(Client &client);
 
 /* Awaited: what a client does about once a second: look_at_orphans(), and become the solo client if
  * it is alone. @dead: as there, and note that these clients have closed the volume; about every
- * tenth time. */
+ * tenth time. Throws dtx::Error, RPM_E_CORRUPT, at the end: an orphan is damaged. */
 dtx::Task<> take_turn(Client &client, bool dead);
 
 /* Awaited: let go of orphans that this client has not open, and free those that no client holds.
- * @dead: also take off clients that have died. */
-dtx::Task<> look_at_orphans(Client &client, bool dead);
+ * @dead: also take off clients that have died. Orphans whose rows are damaged stay; returns what is
+ * wrong with the first of them, "": there is none. */
+dtx::Task<std::string> look_at_orphans(Client &client, bool dead);
 
 /* Awaited: the client has closed a file for the last time: free it if it has no name and no other
  * client holds it. */

@@ -146,14 +146,14 @@ dtx::Task<bool> Space::acquire(uint32_t shard)
 dtx::Task<bool> Space::acquire_unused(uint32_t shard)
 {
     uint64_t slabs = client_.volume().tables.sizes.slabs;
+    uint64_t last_key = last_slab_key(client_.volume().tables.sizes, shard);
     uint64_t owner_now = owner();
 
     for (uint32_t &next = next_[shard]; next < slabs;) {
         uint32_t from = next;
         auto body = [&](Call &call) -> dtx::Task<std::optional<uint32_t>> {
-            auto last =
-                co_await call.txn.scan(call.tables().slabs, key_of(shard, from),
-                                       key_of(shard, UINT32_MAX), 1, dtx::Order::descending);
+            auto last = co_await call.txn.scan(call.tables().slabs, key_of(shard, from), last_key,
+                                               1, dtx::Order::descending);
             uint32_t number = last.empty() ? from : lower_half(last[0].first) + 1;
             SlabRow row{};
 
@@ -194,10 +194,11 @@ bool Space::fence(uint64_t owner) const
  * left, or, with @of_dead, one of a client that has died. */
 dtx::Task<bool> Space::acquire_used(uint32_t shard, bool of_dead)
 {
-    for (uint32_t from = 0;;) {
+    uint64_t last_key = last_slab_key(client_.volume().tables.sizes, shard);
+
+    for (uint64_t from = key_of(shard, 0); from <= last_key;) {
         auto body = [&](Call &call) {
-            return call.txn.scan(call.tables().slabs, key_of(shard, from),
-                                 key_of(shard, UINT32_MAX), kSlabsAtOnce);
+            return call.txn.scan(call.tables().slabs, from, last_key, kSlabsAtOnce);
         };
         auto rows = co_await client_.call(kSelf, body);
 
@@ -205,7 +206,8 @@ dtx::Task<bool> Space::acquire_used(uint32_t shard, bool of_dead)
             Slab slab{ shard, lower_half(key) };
             bool other = row.owner != 0 && row.owner != owner();
 
-            if (free_in(row) == 0 || find(slab) != nullptr || other != of_dead)
+            if (free_in(row) == 0 || find(slab) != nullptr || other != of_dead ||
+                row.owner > dtx::kCoordinatorsMax)
                 continue;
             if (other && !fence(row.owner))
                 continue; /* its session lives */
@@ -217,8 +219,9 @@ dtx::Task<bool> Space::acquire_used(uint32_t shard, bool of_dead)
         }
         if (rows.size() < kSlabsAtOnce)
             co_return false;
-        from = lower_half(rows.back().first) + 1;
+        from = rows.back().first + 1;
     }
+    co_return false;
 }
 
 /* Awaited: become the owner of a slab, unless its owner is not @owner any more. */

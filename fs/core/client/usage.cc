@@ -20,19 +20,21 @@ static dtx::Task<uint64_t> count_used(Client &client, uint32_t shard)
 {
     uint64_t used = 0;
 
-    for (uint32_t from = 0;;) {
+    uint64_t last = last_slab_key(client.volume().tables.sizes, shard);
+
+    for (uint64_t from = key_of(shard, 0); from <= last;) {
         auto body = [&](Call &call) {
-            return call.txn.scan(call.tables().slabs, key_of(shard, from),
-                                 key_of(shard, UINT32_MAX), kRowsAtOnce);
+            return call.txn.scan(call.tables().slabs, from, last, kRowsAtOnce);
         };
         auto rows = co_await client.call(kSelf, body);
 
         for (const auto &[key, row] : rows)
             used += kSlabBlocks - free_in(row);
         if (rows.size() < kRowsAtOnce)
-            co_return used;
-        from = lower_half(rows.back().first) + 1;
+            break;
+        from = rows.back().first + 1;
     }
+    co_return used;
 }
 
 dtx::Task<Blocks> count_blocks(Client &client)

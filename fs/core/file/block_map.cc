@@ -23,6 +23,17 @@ static uint64_t map_key(uint32_t ino, uint64_t block)
     return key_of(ino, static_cast<uint32_t>(block / kMapPointers));
 }
 
+RowName row_with(uint32_t ino, uint64_t block)
+{
+    return block < kInodePointers ? file_row(ino) : RowName{ "maps", map_key(ino, block) };
+}
+
+void BlockMap::expect_sound(uint64_t block, const Pointer &pointer) const
+{
+    need(is_sound(pointer, call_.volume.shards, call_.tables().sizes.blocks()),
+         row_with(node_.ino, block), "a pointer leads to no block of the volume");
+}
+
 bool BlockMap::has(uint64_t block) const
 {
     return block < kInodePointers || key_ == map_key(node_.ino, block);
@@ -50,17 +61,22 @@ dtx::Task<> BlockMap::take_row(uint64_t key)
 Pointer BlockMap::get(uint64_t block) const
 {
     RFS_ASSERT(has(block));
-    return block < kInodePointers ? node_.row.pointers[block] : row_.pointers[block % kMapPointers];
+
+    Pointer pointer = block < kInodePointers ? node_.row.pointers[block]
+                                             : row_.pointers[block % kMapPointers];
+
+    expect_sound(block, pointer);
+    return pointer;
 }
 
 Pointer BlockMap::set(uint64_t block, Pointer pointer)
 {
-    RFS_ASSERT(has(block));
+    Pointer old = get(block);
     bool in_row = block >= kInodePointers;
-    Pointer &place = in_row ? row_.pointers[block % kMapPointers] : node_.row.pointers[block];
-    Pointer old = std::exchange(place, pointer);
 
-    dtx::need(old.is_hole() || node_.row.blocks > 0, "a file has more blocks than it counts");
+    (in_row ? row_.pointers[block % kMapPointers] : node_.row.pointers[block]) = pointer;
+    need(old.is_hole() || node_.row.blocks > 0, file_row(node_.ino),
+         "it has more blocks than it counts");
     node_.row.blocks += pointer.is_hole() ? 0 : 1;
     node_.row.blocks -= old.is_hole() ? 0 : 1;
     changed_ = changed_ || in_row;
@@ -85,7 +101,7 @@ dtx::Task<> BlockMap::put_rows()
     } else if (!empty) {
         done = co_await add_row(call_, call_.tables().maps, *key_, row_);
     }
-    dtx::need(done, "a row of a file's map came or went while the call used it");
+    need(done, { "maps", *key_ }, "it came or went while a call used it");
     exists_ = !empty;
 }
 
@@ -98,8 +114,11 @@ dtx::Task<std::vector<BlockMap::Row>> BlockMap::rows(uint64_t from, uint64_t end
     auto found = co_await call_.txn.scan(call_.tables().maps, map_key(node_.ino, from),
                                          map_key(node_.ino, end - 1), limit);
 
-    for (const auto &[key, row] : found)
+    for (const auto &[key, row] : found) {
         rows.push_back({ uint64_t{ lower_half(key) } * kMapPointers, row });
+        for (uint32_t i = 0; i < kMapPointers; i++)
+            expect_sound(rows.back().first + i, row.pointers[i]);
+    }
     co_return rows;
 }
 

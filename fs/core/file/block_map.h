@@ -18,7 +18,8 @@
 namespace rfs
 {
 
-inline constexpr uint64_t kFileBlocks = kFileMax / kBlockBytes;
+/* The row that has the pointer of a block. */
+RowName row_with(uint32_t ino, uint64_t block);
 
 /* Keeps the row of maps that was used last: a call goes through a file in the order of its
  * blocks. */
@@ -51,6 +52,7 @@ class BlockMap
     /* Awaited: turn to a block, whose pointer can then be read and changed. */
     Turn turn_to(uint64_t block);
 
+    /* A sound one. */
     Pointer get(uint64_t block) const;
 
     /* Give a block another pointer. Returns the former one, whose block is to be freed. */
@@ -77,6 +79,7 @@ class BlockMap
   private:
     bool has(uint64_t block) const;
     dtx::Task<> take_row(uint64_t key);
+    void expect_sound(uint64_t block, const Pointer &pointer) const;
 
     Call &call_;
     Node &node_;

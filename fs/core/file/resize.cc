@@ -77,7 +77,6 @@ dtx::Task<bool> cut_more(Call &call, uint32_t ino)
 
     if (node.row.cut == kNoCut)
         co_return true;
-    dtx::need(S_ISREG(node.row.mode), "a file that is not a regular one is cut");
     co_await cut(call, node, node.row.cut);
     co_await put(call, node);
     co_return node.row.cut == kNoCut;
@@ -93,12 +92,13 @@ static dtx::Task<> erase_blobs(Call &call, uint32_t ino)
     for (const auto &[key, row] : found) {
         bool erased = co_await call.txn.erase(call.tables().blobs, key);
 
-        dtx::need(erased, "a row of a file without names was erased by another call");
+        need(erased, { "blobs", key }, "another call has erased it, of a file without names");
     }
 }
 
 dtx::Task<bool> free_orphan(Call &call, uint32_t ino)
 {
+    uint64_t orphan = key_of(shard_of(ino, call.volume.shards), ino);
     auto row = co_await call.txn.read(call.tables().inodes, ino);
     Node node{ ino, {} };
     bool held = false;
@@ -108,6 +108,7 @@ dtx::Task<bool> free_orphan(Call &call, uint32_t ino)
     held = co_await is_held(call, ino);
     if (held)
         co_return true;
+    need_sound(fault_of(*row), file_row(ino));
     node.row = *row;
     if (S_ISREG(node.row.mode)) {
         co_await cut(call, node, 0);
@@ -122,10 +123,9 @@ dtx::Task<bool> free_orphan(Call &call, uint32_t ino)
 
     bool erased = co_await call.txn.erase(call.tables().inodes, ino);
 
-    dtx::need(erased, "an inode that was read does not exist");
-    erased = co_await call.txn.erase(call.tables().orphans,
-                                     key_of(shard_of(ino, call.volume.shards), ino));
-    dtx::need(erased, "a file without names is not an orphan");
+    need(erased, file_row(ino), "it was read, and does not exist");
+    erased = co_await call.txn.erase(call.tables().orphans, orphan);
+    need(erased, { "orphans", orphan }, "it does not exist, and the file has no names");
     co_return true;
 }
 

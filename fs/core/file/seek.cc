@@ -18,12 +18,16 @@
 namespace rfs
 {
 
+static bool has_data(const Pointer &pointer)
+{
+    return !pointer.is_hole() && !pointer.is_unwritten();
+}
+
 /* The first of some pointers that is of data, or is not; their count, if none is. */
 static uint64_t first_of(std::span<const Pointer> pointers, bool data)
 {
-    auto found = std::find_if(pointers.begin(), pointers.end(), [data](const Pointer &pointer) {
-        return data == (!pointer.is_hole() && !pointer.is_unwritten());
-    });
+    auto found = std::find_if(pointers.begin(), pointers.end(),
+                              [data](const Pointer &pointer) { return data == has_data(pointer); });
 
     return static_cast<uint64_t>(found - pointers.begin());
 }
@@ -44,13 +48,16 @@ static dtx::Task<SoughtBlock> seek_block(Call &call, Node &node, uint64_t from, 
 {
     BlockMap map(call, node);
 
-    if (from < kInodePointers) {
-        uint64_t to = std::min<uint64_t>(end, kInodePointers);
+    for (uint64_t to = std::min<uint64_t>(end, kInodePointers); from < to; from++) {
+        co_await map.turn_to(from);
 
-        from += first_of(std::span(node.row.pointers).subspan(from, to - from), data);
-        if (from < to || to == end)
-            co_return SoughtBlock{ from, from < to || !data };
+        Pointer pointer = map.get(from);
+
+        if (data == has_data(pointer))
+            co_return SoughtBlock{ from, true };
     }
+    if (from == end)
+        co_return SoughtBlock{ from, !data };
 
     std::vector<BlockMap::Row> rows = co_await map.rows(from, end, kSeekRows);
 

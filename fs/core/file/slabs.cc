@@ -16,6 +16,11 @@
 namespace rfs
 {
 
+uint64_t last_slab_key(const Sizes &sizes, uint32_t shard)
+{
+    return key_of(shard, static_cast<uint32_t>(sizes.slabs - 1));
+}
+
 uint32_t free_in(const SlabRow &row)
 {
     uint32_t free = kSlabBlocks;
@@ -76,15 +81,16 @@ dtx::Task<> free_blocks(Call &call, std::vector<Pointer> pointers)
         uint32_t shard = pointers[i].shard();
         uint64_t key = key_of(shard, static_cast<uint32_t>(number));
         auto found = co_await call.txn.read(call.tables().slabs, key);
-        SlabRow row = dtx::need(found, "a pointer leads into a slab that has no row");
+        SlabRow row =
+            need(found, { "slabs", key }, "it does not exist, and a pointer leads into the slab");
 
         for (; i < pointers.size() && pointers[i].shard() == shard &&
                pointers[i].block() / kSlabBlocks == number;
              i++) {
             uint64_t at = pointers[i].block() % kSlabBlocks;
 
-            dtx::need((row.used[at / 64] >> at % 64 & 1) != 0,
-                      "a pointer leads to a block that is free");
+            need((row.used[at / 64] >> at % 64 & 1) != 0, { "slabs", key },
+                 "a block is free, and a pointer leads to it");
             row.used[at / 64] &= ~(1ull << at % 64);
         }
         (void)co_await call.txn.write(call.tables().slabs, key, row);

@@ -59,6 +59,9 @@ dtx::Task<std::vector<Pointer>> take_blocks(Call &call, const Room &room, size_t
 /* Awaited: free the blocks to which pointers led; holes are skipped. Of any owner. */
 dtx::Task<> free_blocks(Call &call, std::vector<Pointer> pointers);
 
+/* The highest key that a slab of a shard can have. */
+uint64_t last_slab_key(const Sizes &sizes, uint32_t shard);
+
 /* Blocks of a slab that are not in use. */
 uint32_t free_in(const SlabRow &row);
 

@@ -8,7 +8,7 @@
  *   an inode and its dtx header fill four cache lines, a name and its header two, a lock and its
  *   header one
  *
- * Tests: tests/unit/fs/format/tables_test.cpp
+ * Tests: tests/unit/fs/format/rows_test.cpp
  */
 #ifndef FS_CORE_FORMAT_ROWS_H
 #define FS_CORE_FORMAT_ROWS_H
@@ -17,6 +17,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 namespace rfs
@@ -27,14 +28,15 @@ inline constexpr uint32_t kNameMax = 255;        /* bytes of a name, as of ext4 
 inline constexpr uint32_t kLinkTargetMax = 4095; /* bytes: PATH_MAX without the final zero */
 inline constexpr uint32_t kLinksMax = 65000;     /* names of one file, as of ext4 */
 inline constexpr uint64_t kFileMax = 1ull << 44; /* bytes: map keys have 32 bits for a number */
-inline constexpr uint32_t kInodePointers = 8;    /* of the first blocks of a file */
-inline constexpr uint32_t kMapPointers = 32;     /* of each row of the table maps */
-inline constexpr uint32_t kShortTarget = 128;    /* a link's target that fits into its inode */
-inline constexpr uint32_t kHeadBytes = 90;       /* of a name, in its row of names */
-inline constexpr uint32_t kPieceBytes = 480;     /* of each row of blobs */
-inline constexpr uint32_t kSlabBlocks = 512;     /* 2 MiB */
-inline constexpr uint32_t kLocksMax = 4096;      /* of one file */
-inline constexpr uint64_t kLockEnd = INT64_MAX;  /* of the range of a lock that has no end */
+inline constexpr uint64_t kFileBlocks = kFileMax / kBlockBytes;
+inline constexpr uint32_t kInodePointers = 8;   /* of the first blocks of a file */
+inline constexpr uint32_t kMapPointers = 32;    /* of each row of the table maps */
+inline constexpr uint32_t kShortTarget = 128;   /* a link's target that fits into its inode */
+inline constexpr uint32_t kHeadBytes = 90;      /* of a name, in its row of names */
+inline constexpr uint32_t kPieceBytes = 480;    /* of each row of blobs */
+inline constexpr uint32_t kSlabBlocks = 512;    /* 2 MiB */
+inline constexpr uint32_t kLocksMax = 4096;     /* of one file */
+inline constexpr uint64_t kLockEnd = INT64_MAX; /* of the range of a lock that has no end */
 inline constexpr uint32_t kFirstTargetPiece = 1 << 16; /* pieces before it have xattrs */
 
 /* The table volume has one row, with key 0. */
@@ -60,7 +62,7 @@ struct InodeRow {
     int64_t btime_ns;
     uint64_t data_version; /* changes with each change of the contents */
     uint64_t cut;          /* blocks from here on are to be freed; kNoCut: none */
-    uint32_t generation;   /* tells files apart that had the same number after each other */
+    uint32_t generation;   /* 0 */
     uint32_t parent;       /* of a directory */
     uint32_t device;       /* of a device file: 12 bits major << 20 | 20 bits minor */
     uint32_t xattr_bytes;  /* of all extended attributes, in blobs */
@@ -176,6 +178,17 @@ constexpr uint16_t client_number(uint32_t coordinator)
 struct LockedFileRow {
     uint64_t unused; /* 0 */
 };
+
+/* What no call writes into a row, as the end of a sentence; nullptr: the row is sound by itself.
+ * Rows come from servers, so a call that reads one asks first. */
+const char *fault_of(const InodeRow &row);
+const char *fault_of(const NameRow &row);
+
+/* Can a file have that name? "." and ".." are names of directories alone. */
+bool is_name(std::string_view name);
+
+/* Has a mode the type of a file, and no bits that a mode has not? */
+bool is_mode(uint32_t mode);
 
 static_assert(std::has_unique_object_representations_v<VolumeRow>);
 static_assert(std::has_unique_object_representations_v<NameRow>);

@@ -81,18 +81,27 @@ bool is_sound(const LockRow &lock)
            (lock.type == LockType::read || lock.type == LockType::write);
 }
 
-/* Awaited: the locks of a file, by number. */
-static dtx::Task<std::vector<Numbered>> read_locks(Call &call, uint32_t ino)
+/* Awaited: the rows of a file's locks, by number, sound or not: to drop some. */
+static dtx::Task<std::vector<Numbered>> read_rows(Call &call, uint32_t ino)
 {
     auto rows = co_await call.txn.scan(call.tables().locks, key_of(ino, 0), key_of(ino, UINT32_MAX),
                                        kLocksMax + 1);
     std::vector<Numbered> all;
 
-    dtx::need(rows.size() <= kLocksMax, "a file has more locks than it can have");
-    for (const auto &[key, row] : rows) {
-        dtx::need(is_sound(row), "the lock of a file is damaged");
+    need(rows.size() <= kLocksMax, file_row(ino), "it has more locks than a file can have");
+    for (const auto &[key, row] : rows)
         all.push_back({ lower_half(key), row });
-    }
+    co_return all;
+}
+
+/* Awaited: the locks of a file, by number. */
+static dtx::Task<std::vector<Numbered>> read_locks(Call &call, uint32_t ino)
+{
+    std::vector<Numbered> all = co_await read_rows(call, ino);
+
+    for (const Numbered &lock : all)
+        need(is_sound(lock.row), { "locks", key_of(ino, lock.number) },
+             "its range, client, kind or type cannot be");
     co_return all;
 }
 
@@ -188,7 +197,7 @@ static dtx::Task<> replace(Call &call, uint32_t ino, const std::vector<Numbered>
         } else {
             done = co_await call.txn.write(table, key_of(ino, change.old[i].number), change.now[i]);
         }
-        dtx::need(done, "the locks of a file are not as they were read");
+        need(done, file_row(ino), "its locks are not as they were read");
     }
 }
 
@@ -232,7 +241,7 @@ dtx::Task<std::vector<LockRow>> list_conflicts(Call &call, uint32_t ino, LockRow
  * left then are taken out of locked_files. */
 static dtx::Task<> drop(Call &call, uint32_t ino, const Which &which, ClientNumbers clients)
 {
-    std::vector<Numbered> all = co_await read_locks(call, ino);
+    std::vector<Numbered> all = co_await read_rows(call, ino);
     ClientNumbers left;
 
     for (const Numbered &lock : all) {
@@ -244,7 +253,7 @@ static dtx::Task<> drop(Call &call, uint32_t ino, const Which &which, ClientNumb
 
         bool erased = co_await call.txn.erase(call.tables().locks, key_of(ino, lock.number));
 
-        dtx::need(erased, "the locks of a file are not as they were read");
+        need(erased, { "locks", key_of(ino, lock.number) }, "it was read, and does not exist");
     }
     for (uint16_t client : clients)
         if (left.count(client) == 0)

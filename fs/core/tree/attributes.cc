@@ -80,9 +80,11 @@ static constexpr int64_t kSecond = 1000000000; /* in nanoseconds */
 /* Rounds down, also before 1970. */
 static timespec timespec_of(int64_t ns)
 {
-    int64_t seconds = ns / kSecond - (ns % kSecond < 0 ? 1 : 0);
+    int64_t part = ns % kSecond;
+    int64_t before = part < 0 ? 1 : 0;
 
-    return { static_cast<time_t>(seconds), static_cast<long>(ns - seconds * kSecond) };
+    return { static_cast<time_t>(ns / kSecond - before),
+             static_cast<long>(part + before * kSecond) };
 }
 
 uint32_t device_number(dev_t device)

@@ -43,14 +43,8 @@ static dtx::Task<> add_target(Call &call, uint32_t ino, std::string_view target)
                     std::min<size_t>(kPieceBytes, target.size() - at));
         bool added = co_await add_row(call, call.tables().blobs, key_of(ino, piece), row);
 
-        dtx::need(added, "a new link has a target already");
+        need(added, { "blobs", key_of(ino, piece) }, "it exists, and the link is new");
     }
-}
-
-static bool has_type(uint32_t mode)
-{
-    return S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode) || S_ISCHR(mode) || S_ISBLK(mode) ||
-           S_ISFIFO(mode) || S_ISSOCK(mode);
 }
 
 /* In a directory with the set-group-ID bit: the new file belongs to the directory's group. A
@@ -70,7 +64,7 @@ dtx::Task<Node> create(Call &call, uint32_t directory, std::string_view name, Wa
 
     check_name(name);
     expect(name != "." && name != "..", EEXIST);
-    expect(has_type(wanted.mode), EINVAL);
+    expect(is_mode(wanted.mode), EINVAL);
     expect(!S_ISLNK(wanted.mode) || !wanted.target.empty(), ENOENT);
     expect(wanted.target.size() <= kLinkTargetMax, ENAMETOOLONG);
 
@@ -134,15 +128,16 @@ dtx::Task<std::string> read_link(Call &call, uint32_t ino)
     std::string target;
 
     expect(S_ISLNK(node.row.mode), EINVAL);
-    dtx::need(bytes <= kLinkTargetMax, "the target of a symbolic link is too long");
     if (bytes <= kShortTarget)
-        co_return std::string(node.row.target, bytes);
+        target.assign(node.row.target, bytes);
     for (uint32_t piece = kFirstTargetPiece; target.size() < bytes; piece++) {
-        auto row = co_await call.txn.read(call.tables().blobs, key_of(ino, piece));
+        uint64_t key = key_of(ino, piece);
+        auto row = co_await call.txn.read(call.tables().blobs, key);
 
-        target.append(dtx::need(row, "a symbolic link lacks a part of its target").bytes,
+        target.append(need(row, { "blobs", key }, "it does not exist, of a link's target").bytes,
                       std::min<size_t>(kPieceBytes, bytes - target.size()));
     }
+    need(target.find('\0') == target.npos, file_row(ino), "its target has a zero byte");
     co_return target;
 }
 

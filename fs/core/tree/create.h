@@ -25,8 +25,8 @@ struct Wanted {
 
 /* Awaited: create a file of any type in a directory. It belongs to the caller; in a directory with
  * the set-group-ID bit, to the directory's group. @name, @wanted: borrowed until this has been
- * awaited. Failure: EEXIST, ENOSPC, ENAMETOOLONG, those of held_directory(); EINVAL, mode has no
- * type; EMLINK, the directory has too many directories. */
+ * awaited. Failure: EEXIST, ENOSPC, ENAMETOOLONG, those of held_directory(); EINVAL, mode is
+ * none; EMLINK, the directory has too many directories. */
 dtx::Task<Node> create(Call &call, uint32_t directory, std::string_view name, Wanted wanted);
 
 /* Awaited: give a file, not a directory, another name. Failure: as create(); EPERM, it is a

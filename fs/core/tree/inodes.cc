@@ -18,23 +18,26 @@
 namespace rfs
 {
 
+static Node sound_node(uint32_t ino, const InodeRow &row)
+{
+    need_sound(fault_of(row), file_row(ino));
+    return { ino, row };
+}
+
 dtx::Task<Node> named_inode(Call &call, uint32_t ino)
 {
-    Node node{ ino, {} };
     auto row = co_await call.txn.read(call.tables().inodes, ino);
 
-    node.row = dtx::need(row, "a name leads to an inode that does not exist");
-    co_return node;
+    need(row, file_row(ino), "it does not exist, and a name or a directory leads to it");
+    co_return sound_node(ino, *row);
 }
 
 dtx::Task<Node> held_inode(Call &call, uint32_t ino)
 {
-    Node node{ ino, {} };
     auto row = co_await call.txn.read(call.tables().inodes, ino);
 
     expect(row.has_value(), ESTALE);
-    node.row = *row;
-    co_return node;
+    co_return sound_node(ino, *row);
 }
 
 dtx::Task<Node> held_directory(Call &call, uint32_t ino, uint32_t wanted)
@@ -51,7 +54,7 @@ dtx::Task<> put(Call &call, const Node &node)
 {
     bool found = co_await call.txn.write(call.tables().inodes, node.ino, node.row);
 
-    dtx::need(found, "an inode that was read does not exist");
+    need(found, file_row(node.ino), "it was read, and does not exist");
 }
 
 /* Numbers are random: no counter is contended for, and none is lost when a client dies. */
@@ -73,24 +76,40 @@ dtx::Task<Node> add_inode(Call &call, const InodeRow &row, uint32_t near)
     co_return node;
 }
 
+/* The last time that there is stays. */
+static int64_t later(const Call &call, int64_t ns)
+{
+    return std::max(call.now_ns, ns + (ns < INT64_MAX ? 1 : 0));
+}
+
 void touch_inode(const Call &call, InodeRow &row)
 {
-    row.ctime_ns = std::max(call.now_ns, row.ctime_ns + 1);
+    row.ctime_ns = later(call, row.ctime_ns);
 }
 
 void touch_contents(const Call &call, InodeRow &row)
 {
-    row.mtime_ns = std::max(call.now_ns, row.mtime_ns + (canary(Canary::mtime_still) ? 0 : 1));
+    row.mtime_ns = canary(Canary::mtime_still) ? std::max(call.now_ns, row.mtime_ns)
+                                               : later(call, row.mtime_ns);
     touch_inode(call, row);
     row.data_version++;
+}
+
+void uncount(Node &directory, uint32_t names, uint32_t directories)
+{
+    need(directory.row.size >= names && directory.row.links >= 2 + directories,
+         file_row(directory.ino), "it has more names than it counts");
+    directory.row.size -= names;
+    directory.row.links -= directories;
 }
 
 dtx::Task<> drop_name(Call &call, Node &node)
 {
     bool directory = S_ISDIR(node.row.mode);
 
-    RFS_ASSERT(node.ino != kRootIno);
-    dtx::need(node.row.links >= (directory ? 2 : 1), "a file has more names than it counts");
+    need(node.ino != kRootIno, file_row(kRootIno), "a name leads to the root directory");
+    need(node.row.links >= (directory ? 2 : 1), file_row(node.ino),
+         "it has more names than it counts");
     node.row.links = directory ? 0 : node.row.links - 1;
     touch_inode(call, node.row);
     co_await put(call, node);

@@ -44,6 +44,9 @@ dtx::Task<Node> add_inode(Call &call, const InodeRow &row, uint32_t near);
 void touch_contents(const Call &call, InodeRow &row);
 void touch_inode(const Call &call, InodeRow &row);
 
+/* A directory loses so many names, or directories in it. */
+void uncount(Node &directory, uint32_t names, uint32_t directories);
+
 /* Awaited: take a name away from a file that has lost its row in a directory. A file without names
  * becomes an orphan (orphans.h). */
 dtx::Task<> drop_name(Call &call, Node &node);

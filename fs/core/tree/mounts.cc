@@ -6,8 +6,6 @@
  */
 #include "core/tree/mounts.h"
 
-#include "core/base/assert.h"
-
 namespace rfs
 {
 
@@ -31,7 +29,7 @@ static dtx::Task<> put_mounts(Call &call, MountsRow row)
 
     if (!written)
         written = co_await add_row(call, call.tables().mounts, 0, row);
-    RFS_ASSERT(written);
+    need(written, { "mounts", 0 }, "it came while a call used it");
 }
 
 dtx::Task<bool> add_client(Call &call, uint32_t coordinator)

@@ -23,13 +23,14 @@
 namespace rfs
 {
 
-static const char *const kNoTail = "a long name lacks its second row";
+static const char *const kGone = "it was found, and does not exist";
+static const char *const kNoTail = "it does not exist, and the name is long";
 
 void check_name(std::string_view name)
 {
     expect(!name.empty(), ENOENT);
     expect(name.size() <= kNameMax, ENAMETOOLONG);
-    expect(name.find('/') == name.npos && name.find('\0') == name.npos, EINVAL);
+    expect(is_name(name) || name == "." || name == "..", EINVAL);
 }
 
 static size_t head_bytes(size_t length)
@@ -42,13 +43,14 @@ static dtx::Task<bool> is_of(Call &call, uint64_t key, const NameRow &row, std::
 {
     size_t head = head_bytes(name.size());
 
+    need_sound(fault_of(row), { "names", key });
     if (row.length != name.size() || std::memcmp(row.head, name.data(), head) != 0)
         co_return false;
     if (head == name.size())
         co_return true;
 
     auto found = co_await call.txn.read(call.tables().long_names, key);
-    const LongNameRow &rest = dtx::need(found, kNoTail);
+    const LongNameRow &rest = need(found, { "long_names", key }, kNoTail);
 
     co_return std::memcmp(rest.tail, name.data() + head, name.size() - head) == 0;
 }
@@ -95,16 +97,16 @@ dtx::Task<> add_name(Call &call, Place place, std::string_view name, uint32_t in
 
     bool added = co_await add_row(call, call.tables().names, place.key, row);
 
-    dtx::need(added, "the key of a new name is taken");
+    need(added, { "names", place.key }, "it exists, and the name is new");
     if (head < name.size())
         added = co_await add_row(call, call.tables().long_names, place.key, rest);
-    dtx::need(added, "the key of a new long name is taken");
+    need(added, { "long_names", place.key }, "it exists, and the name is new");
 }
 
 dtx::Task<> change_name(Call &call, Place place, uint32_t ino, uint32_t mode)
 {
     auto found = co_await call.txn.read(call.tables().names, place.key);
-    NameRow row = dtx::need(found, "a name that was found does not exist");
+    NameRow row = need(found, { "names", place.key }, kGone);
 
     RFS_ASSERT(place.is_taken() && ino != 0);
     row.ino = ino;
@@ -115,15 +117,31 @@ dtx::Task<> change_name(Call &call, Place place, uint32_t ino, uint32_t mode)
 dtx::Task<> remove_name(Call &call, Place place)
 {
     auto found = co_await call.txn.read(call.tables().names, place.key);
-    const NameRow &row = dtx::need(found, "a name that was found does not exist");
+    const NameRow &row = need(found, { "names", place.key }, kGone);
     bool erased = true;
 
     RFS_ASSERT(place.is_taken());
     if (row.length > kHeadBytes)
         erased = co_await call.txn.erase(call.tables().long_names, place.key);
-    dtx::need(erased, kNoTail);
+    need(erased, { "long_names", place.key }, kNoTail);
     erased = co_await call.txn.erase(call.tables().names, place.key);
-    dtx::need(erased, "a name that was found does not exist");
+    need(erased, { "names", place.key }, kGone);
+}
+
+/* Awaited: the name of a row. */
+static dtx::Task<std::string> name_of(Call &call, uint64_t key, NameRow row)
+{
+    size_t head = head_bytes(row.length);
+    std::string name(row.head, head);
+
+    need_sound(fault_of(row), { "names", key });
+    if (row.length > head) {
+        auto found = co_await call.txn.read(call.tables().long_names, key);
+
+        name.append(need(found, { "long_names", key }, kNoTail).tail, row.length - head);
+    }
+    need(is_name(name), { "names", key }, "no file can have that name");
+    co_return name;
 }
 
 dtx::Task<std::vector<Listed>> list_names(Call &call, uint32_t directory, uint64_t cookie,
@@ -140,14 +158,8 @@ dtx::Task<std::vector<Listed>> list_names(Call &call, uint32_t directory, uint64
                                        key_of(directory, UINT32_MAX), limit);
 
     for (const auto &[key, row] : rows) {
-        size_t head = head_bytes(row.length);
-        std::string name(row.head, head);
+        std::string name = co_await name_of(call, key, row);
 
-        if (row.length > head) {
-            auto found = co_await call.txn.read(call.tables().long_names, key);
-
-            name.append(dtx::need(found, kNoTail).tail, row.length - head);
-        }
         listed.push_back({ kDotCookies + 1 + lower_half(key), row.ino, row.type, std::move(name) });
     }
     co_return listed;

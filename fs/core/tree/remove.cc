@@ -33,10 +33,7 @@ static dtx::Task<Node> remove(Call &call, uint32_t directory, std::string_view n
     expect(!directories || node.row.size == 0, ENOTEMPTY);
     co_await remove_name(call, place);
     co_await drop_name(call, node);
-    dtx::need(parent.row.size > 0 && (!directories || parent.row.links > 2),
-              "a directory has more names than it counts");
-    parent.row.links -= directories ? 1 : 0;
-    parent.row.size--;
+    uncount(parent, 1, directories ? 1 : 0);
     touch_contents(call, parent.row);
     co_await put(call, parent);
     co_return node;

@@ -12,6 +12,7 @@
 #include "core/tree/permission.h"
 #include <dtx/error.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <linux/fs.h> /* RENAME_NOREPLACE, RENAME_EXCHANGE */
@@ -19,8 +20,6 @@
 
 namespace rfs
 {
-
-static constexpr uint32_t kDepthMax = 1 << 16; /* directories above each other; more are a loop */
 
 namespace
 {
@@ -51,20 +50,24 @@ static dtx::Task<Side> side_of(Call &call, Spot spot)
     co_return side;
 }
 
-/* Awaited: is @directory, or one above it, the directory @ino? */
+/* Awaited: is @directory, or one above it, the directory @ino? In a loop, one that was marked comes
+ * again: marks lie twice as far apart each time. */
 static dtx::Task<bool> is_below(Call &call, Node directory, uint32_t ino)
 {
     if (canary(Canary::loop_unchecked))
         co_return false;
-    for (uint32_t depth = 0; depth < kDepthMax; depth++) {
-        if (directory.ino == ino)
-            co_return true;
-        if (directory.ino == kRootIno)
-            co_return false;
+
+    uint32_t marked = 0;
+
+    for (uint64_t depth = 1; directory.ino != ino && directory.ino != kRootIno; depth++) {
+        need(directory.ino != marked, file_row(marked), "the directories above it form a loop");
+        if (std::has_single_bit(depth))
+            marked = directory.ino;
         directory = co_await named_inode(call, directory.row.parent);
+        need(S_ISDIR(directory.row.mode), file_row(directory.ino),
+             "it is the parent of a directory, and is none");
     }
-    dtx::need(false, "the directories above a file form a loop");
-    co_return true;
+    co_return directory.ino == ino;
 }
 
 /* May the caller take the file of a name away, or add the name? */
@@ -138,11 +141,11 @@ static dtx::Task<> exchange(Call &call, const Side &from, const Side &to)
     co_await move(call, from.node, to.spot.directory);
     co_await move(call, to.node, from.spot.directory);
     if (from.is_directory() && !parents.is_one()) {
-        parents.from().row.links--;
+        uncount(parents.from(), 0, 1);
         parents.to().row.links++;
     }
     if (to.is_directory() && !parents.is_one()) {
-        parents.to().row.links--;
+        uncount(parents.to(), 0, 1);
         parents.from().row.links++;
     }
     co_await parents.put_back(call);
@@ -155,9 +158,7 @@ static dtx::Task<std::optional<Node>> replace(Call &call, const Side &from, cons
     std::optional<Node> replaced;
 
     co_await remove_name(call, from.place);
-    parents.from().row.size--;
-    if (from.is_directory())
-        parents.from().row.links--;
+    uncount(parents.from(), 1, from.is_directory() ? 1 : 0);
     if (to.node.ino == 0) {
         Place place = to.place;
 
@@ -170,7 +171,7 @@ static dtx::Task<std::optional<Node>> replace(Call &call, const Side &from, cons
         co_await change_name(call, to.place, from.node.ino, from.node.row.mode);
         co_await drop_name(call, loser);
         if (to.is_directory())
-            parents.to().row.links--;
+            uncount(parents.to(), 0, 1);
         replaced = loser;
     }
     if (from.is_directory())

@@ -67,14 +67,12 @@ static dtx::Task<std::string> read_stream(Call &call, const Node &node)
 
     if (bytes == 0)
         co_return stream;
-    dtx::need(bytes <= kXattrsMax, "the extended attributes of a file are too long");
-
     auto rows = co_await call.txn.scan(call.tables().blobs, key_of(node.ino, 0),
                                        key_of(node.ino, pieces - 1));
 
-    dtx::need(rows.size() == pieces, "a file lacks a part of its extended attributes");
+    need(rows.size() == pieces, file_row(node.ino), "a part of its extended attributes is missing");
     for (const auto &[key, row] : rows) {
-        dtx::need(key == key_of(node.ino, piece), "a part of extended attributes comes twice");
+        need(key == key_of(node.ino, piece), { "blobs", key }, "it was read twice");
         stream.append(row.bytes, std::min<size_t>(kPieceBytes, bytes - stream.size()));
         piece++;
     }
@@ -82,9 +80,10 @@ static dtx::Task<std::string> read_stream(Call &call, const Node &node)
 }
 
 /* The attributes of a stream. Borrowed from it. */
-static std::vector<Xattr> xattrs_in(std::string_view stream)
+static std::vector<Xattr> xattrs_in(uint32_t ino, std::string_view stream)
 {
-    return dtx::need(decode_xattrs(stream), "the extended attributes of a file are damaged");
+    return need(decode_xattrs(stream), { "blobs", key_of(ino, 0) },
+                "these extended attributes have no names and lengths that can be");
 }
 
 /* Where an attribute is among others, or would be. */
@@ -127,12 +126,13 @@ static dtx::Task<> write_stream(Call &call, Node &node, std::string_view old,
             done = co_await add_row(call, blobs, key_of(node.ino, piece), row);
         else if (differs)
             done = co_await call.txn.write(blobs, key_of(node.ino, piece), row);
-        dtx::need(done, "a file has a part of extended attributes that it does not count");
+        need(done, { "blobs", key_of(node.ino, piece) },
+             "it exists, of extended attributes that the file does not count");
     }
     for (uint32_t piece = pieces; piece < had; piece++) {
         bool erased = co_await call.txn.erase(blobs, key_of(node.ino, piece));
 
-        dtx::need(erased, "a part of extended attributes that was read does not exist");
+        need(erased, { "blobs", key_of(node.ino, piece) }, "it was read, and does not exist");
     }
     node.row.xattr_bytes = static_cast<uint32_t>(stream.size());
     touch_inode(call, node.row);
@@ -151,7 +151,7 @@ dtx::Task<Node> set_xattr(Call &call, uint32_t ino, std::string_view name, std::
     expect_access(call.who, node.row, name, true);
 
     std::string old = co_await read_stream(call, node);
-    std::vector<Xattr> all = xattrs_in(old);
+    std::vector<Xattr> all = xattrs_in(ino, old);
     auto place = place_of(all, name);
     bool exists = is_at(all, place, name);
 
@@ -178,7 +178,7 @@ dtx::Task<std::string> get_xattr(Call &call, uint32_t ino, std::string_view name
     expect_access(call.who, node.row, name, false);
 
     std::string stream = co_await read_stream(call, node);
-    std::vector<Xattr> all = xattrs_in(stream);
+    std::vector<Xattr> all = xattrs_in(ino, stream);
     auto place = place_of(all, name);
 
     expect(is_at(all, place, name), ENODATA);
@@ -191,7 +191,7 @@ dtx::Task<std::string> list_xattrs(Call &call, uint32_t ino)
     std::string stream = co_await read_stream(call, node);
     std::string names;
 
-    for (const Xattr &each : xattrs_in(stream)) {
+    for (const Xattr &each : xattrs_in(ino, stream)) {
         if (each.name.starts_with(kTrusted) && call.who.uid != 0)
             continue;
         names += each.name;
@@ -209,7 +209,7 @@ dtx::Task<Node> remove_xattr(Call &call, uint32_t ino, std::string_view name)
     expect_access(call.who, node.row, name, true);
 
     std::string old = co_await read_stream(call, node);
-    std::vector<Xattr> all = xattrs_in(old);
+    std::vector<Xattr> all = xattrs_in(ino, old);
     auto place = place_of(all, name);
 
     expect(is_at(all, place, name), ENODATA);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rows.cc: judge rows that were read.
+ *
+ * Tests: tests/unit/fs/format/rows_test.cpp
+ */
+#include "core/format/rows.h"
+
+#include "core/format/xattr_stream.h"
+
+#include <sys/stat.h>
+
+namespace rfs
+{
+
+bool is_mode(uint32_t mode)
+{
+    bool typed = S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode) || S_ISCHR(mode) ||
+                 S_ISBLK(mode) || S_ISFIFO(mode) || S_ISSOCK(mode);
+
+    return typed && (mode & ~(uint32_t{ S_IFMT } | 07777)) == 0;
+}
+
+static const char *fault_of_size(const InodeRow &row)
+{
+    if (S_ISREG(row.mode))
+        return row.size > kFileMax ? "it is larger than a file can be" : nullptr;
+    if (S_ISDIR(row.mode))
+        return nullptr;
+    if (S_ISLNK(row.mode))
+        return row.size == 0 || row.size > kLinkTargetMax ? "its target has not 1 to 4095 bytes"
+                                                          : nullptr;
+    return row.size != 0 ? "it is of a type that has no size, and has one" : nullptr;
+}
+
+static const char *fault_of_blocks(const InodeRow &row)
+{
+    bool cut = row.cut != kNoCut;
+
+    if (!S_ISREG(row.mode))
+        return cut || row.blocks != 0 ? "it has blocks, and is no regular file" : nullptr;
+    if (row.blocks > kFileBlocks)
+        return "it counts more blocks than a file can have";
+    if (cut && row.cut >= kFileBlocks)
+        return "it is cut behind the last block that a file can have";
+    return cut && row.links != 0 && row.cut < (row.size + kBlockBytes - 1) / kBlockBytes
+               ? "it is cut before its end"
+               : nullptr;
+}
+
+const char *fault_of(const InodeRow &row)
+{
+    const char *fault = nullptr;
+
+    if (!is_mode(row.mode))
+        return "its mode has no type, or has bits that no mode has";
+    if (S_ISDIR(row.mode) != (row.parent != 0))
+        return "a directory has a parent in its inode, and no other file has";
+    if (row.xattr_bytes > kXattrsMax)
+        return "it has more bytes of extended attributes than a file can have";
+    fault = fault_of_size(row);
+    return fault != nullptr ? fault : fault_of_blocks(row);
+}
+
+bool is_name(std::string_view name)
+{
+    return !name.empty() && name.size() <= kNameMax && name.find('/') == name.npos &&
+           name.find('\0') == name.npos && name != "." && name != "..";
+}
+
+const char *fault_of(const NameRow &row)
+{
+    if (row.ino == 0)
+        return "it leads to no number of a file";
+    if (row.type > 15 || !is_mode(uint32_t{ row.type } << 12))
+        return "it has no type of a file";
+    return row.length == 0 ? "it has no bytes" : nullptr;
+}
+
+} // namespace rfs
