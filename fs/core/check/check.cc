@@ -61,9 +61,9 @@ class Checker
     void take_map(uint64_t key, const MapRow &row);
     void take_pointer(uint32_t ino, Seen &file, uint64_t number, const Pointer &pointer);
     void take_blob(uint64_t key, const BlobRow &row);
-    void take_target(uint32_t ino, uint32_t piece);
+    void take_target(uint32_t ino, uint32_t piece, const BlobRow &row);
     void take_xattrs(uint32_t ino, uint32_t piece, const BlobRow &row);
-    void take_orphan(uint64_t key);
+    void take_orphan(uint64_t key, const OrphanRow &row);
     void take_slab(uint64_t key, const SlabRow &row);
     void take_lock(uint64_t key, const LockRow &row);
     void check_locks(uint32_t ino, const std::vector<LockRow> &locks);
@@ -87,6 +87,9 @@ class Checker
     std::unordered_map<uint32_t, std::vector<LockRow>> locks_;
     std::vector<std::vector<uint8_t>> pointed_; /* by shard and block: has a pointer */
 };
+
+const char *const kZeroInTarget = " has a zero byte in its target";
+const char *const kBehind = "blocks that no file can have";
 
 std::string file_text(uint32_t ino)
 {
@@ -140,16 +143,14 @@ void Checker::take_inode(uint64_t key, const InodeRow &row)
 {
     uint32_t ino = static_cast<uint32_t>(key);
     Seen &file = files_[ino];
-    bool typed = S_ISREG(row.mode) || S_ISDIR(row.mode) || S_ISLNK(row.mode) || S_ISCHR(row.mode) ||
-                 S_ISBLK(row.mode) || S_ISFIFO(row.mode) || S_ISSOCK(row.mode);
+    const char *fault = key == 0 || key > UINT32_MAX ? "no file has its number" : fault_of(row);
 
     file.row = row;
-    found_.add_if(!typed || key > UINT32_MAX || (row.parent != 0) != S_ISDIR(row.mode) ||
-                      (!S_ISREG(row.mode) && (row.blocks != 0 || row.cut != kNoCut)) ||
-                      (S_ISREG(row.mode) && row.size > kFileMax) ||
-                      (S_ISLNK(row.mode) && (row.size == 0 || row.size > kLinkTargetMax)),
-                  "inodes",
-                  file_text(ino) + " has a wrong inode, of mode " + std::to_string(row.mode));
+    found_.add_if(fault != nullptr, "inodes",
+                  file_text(ino) + " has a damaged inode: " + (fault != nullptr ? fault : ""));
+    if (S_ISLNK(row.mode) && row.size <= kShortTarget)
+        found_.add_if(std::memchr(row.target, 0, row.size) != nullptr, "blobs",
+                      file_text(ino) + kZeroInTarget);
     if (S_ISREG(row.mode))
         for (uint32_t number = 0; number < kInodePointers; number++)
             take_pointer(ino, file, number, row.pointers[number]);
@@ -184,6 +185,9 @@ void Checker::take_name(uint64_t key, const NameRow &row)
     std::string text =
         "name " + std::to_string(lower_half(key)) + " in directory " + std::to_string(directory);
     bool is_dir = row.type == S_IFDIR >> 12;
+    const char *fault = fault_of(row);
+
+    found_.add_if(fault != nullptr, "names", text + ": " + (fault != nullptr ? fault : ""));
 
     found_.add_if(above == nullptr || !S_ISDIR(above->row.mode), "names",
                   text + " is in no directory");
@@ -206,9 +210,13 @@ void Checker::take_map(uint64_t key, const MapRow &row)
     uint64_t first = uint64_t{ lower_half(key) } * kMapPointers;
     Seen *file = find(ino);
     bool regular = file != nullptr && S_ISREG(file->row.mode);
+    bool empty = std::all_of(row.pointers.begin(), row.pointers.end(),
+                             [](const Pointer &pointer) { return pointer.is_hole(); });
 
     found_.add_if(!regular, "maps", file_text(ino) + " has a map, and is no regular file");
-    if (!regular)
+    found_.add_if(first >= kFileBlocks, "maps", file_text(ino) + " has a map of " + kBehind);
+    found_.add_if(empty, "maps", file_text(ino) + " has a map without pointers");
+    if (!regular || first >= kFileBlocks)
         return;
     for (uint32_t i = 0; i < kMapPointers; i++) {
         bool in_inode = first + i < kInodePointers;
@@ -225,18 +233,23 @@ void Checker::take_blob(uint64_t key, const BlobRow &row)
     if (lower_half(key) < kFirstTargetPiece)
         take_xattrs(upper_half(key), lower_half(key), row);
     else
-        take_target(upper_half(key), lower_half(key));
+        take_target(upper_half(key), lower_half(key), row);
 }
 
-void Checker::take_target(uint32_t ino, uint32_t piece)
+void Checker::take_target(uint32_t ino, uint32_t piece, const BlobRow &row)
 {
+    uint64_t at = uint64_t{ piece - kFirstTargetPiece } * kPieceBytes;
     Seen *file = find(ino);
     bool linked = file != nullptr && S_ISLNK(file->row.mode) && file->row.size > kShortTarget &&
-                  uint64_t{ piece - kFirstTargetPiece } * kPieceBytes < file->row.size;
+                  at < file->row.size;
 
     found_.add_if(!linked, "blobs", file_text(ino) + " has a piece that is not of its target");
-    if (linked)
-        file->target += kPieceBytes;
+    if (!linked)
+        return;
+    file->target += kPieceBytes;
+    found_.add_if(std::memchr(row.bytes, 0, std::min<uint64_t>(kPieceBytes, file->row.size - at)) !=
+                      nullptr,
+                  "blobs", file_text(ino) + kZeroInTarget);
 }
 
 /* Decodes the stream of a file's attributes once all its pieces are there. */
@@ -263,7 +276,17 @@ void Checker::take_xattrs(uint32_t ino, uint32_t piece, const BlobRow &row)
     xattrs_.erase(ino);
 }
 
-void Checker::take_orphan(uint64_t key)
+/* Has a set only clients that can be? */
+static bool is_sound(const ClientSet &clients)
+{
+    bool sound = true;
+
+    for (uint32_t c = dtx::kCoordinatorsMax; c < 8 * sizeof(clients); c++)
+        sound = sound && !clients.has(c);
+    return sound;
+}
+
+void Checker::take_orphan(uint64_t key, const OrphanRow &row)
 {
     Seen *file = find(lower_half(key));
     bool right = file != nullptr &&
@@ -271,6 +294,8 @@ void Checker::take_orphan(uint64_t key)
                  file->row.links == 0;
 
     found_.add_if(!right, "links", file_text(lower_half(key)) + " is an orphan, and has names");
+    found_.add_if(!is_sound(row.clients), "links",
+                  file_text(lower_half(key)) + " is held by a client that there cannot be");
     if (file != nullptr)
         file->orphan = true;
 }
@@ -284,6 +309,9 @@ void Checker::take_slab(uint64_t key, const SlabRow &row)
     found_.add_if(!known, "blocks",
                   "slab " + std::to_string(lower_half(key)) + " of shard " + std::to_string(shard) +
                       " is not of this volume");
+    found_.add_if(row.owner > dtx::kCoordinatorsMax, "blocks",
+                  "slab " + std::to_string(lower_half(key)) + " of shard " + std::to_string(shard) +
+                      " is of a client that there cannot be");
     for (uint32_t i = 0; known && i < kSlabBlocks; i++) {
         bool used = (row.used[i / 64] >> i % 64 & 1) != 0;
         uint8_t &pointed = pointed_[shard][first + i];
@@ -356,8 +384,8 @@ void Checker::check_names()
 
         uint64_t first = first_name_key(upper_half(key), name, open_.volume.name_seed);
 
-        found_.add_if(name.empty() || key - first >= kCollisions, "names",
-                      text + " has not the key of its hash");
+        found_.add_if(key - first >= kCollisions, "names", text + " has not the key of its hash");
+        found_.add_if(!is_name(name), "names", text + " is one that no file can have");
     }
     for (const auto &[key, tail] : tails_)
         found_.add_if(long_names_.count(key) == 0, "long names",
@@ -448,7 +476,7 @@ dtx::Findings Checker::run()
     });
     each(tables_.maps, [&](uint64_t key, const MapRow &row) { take_map(key, row); });
     each(tables_.blobs, [&](uint64_t key, const BlobRow &row) { take_blob(key, row); });
-    each(tables_.orphans, [&](uint64_t key, const OrphanRow &) { take_orphan(key); });
+    each(tables_.orphans, [&](uint64_t key, const OrphanRow &row) { take_orphan(key, row); });
     each(tables_.slabs, [&](uint64_t key, const SlabRow &row) { take_slab(key, row); });
     each(tables_.mounts, [&](uint64_t, const MountsRow &row) { mounted_ = row.clients; });
     each(tables_.locked_files, [&](uint64_t key, const LockedFileRow &) { locked_.insert(key); });

@@ -36,7 +36,7 @@ static std::vector<FileBlock> blocks_of_files(const OpenVolume &open)
 {
     std::vector<FileBlock> all;
     auto add = [&](uint32_t ino, uint64_t number, const Pointer &pointer) {
-        if (!pointer.is_hole() && !pointer.is_unwritten() &&
+        if (number < kFileBlocks && !pointer.is_hole() && !pointer.is_unwritten() &&
             is_sound(pointer, open.volume.shards, open.volume.tables.sizes.blocks()))
             all.push_back({ ino, number, pointer });
     };

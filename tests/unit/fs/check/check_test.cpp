@@ -2,13 +2,8 @@
 // The check finds each kind of damage, and nothing in a whole volume.
 #include "core/check/check.h"
 
-#include "core/client/locks.h"
-#include "core/client/mount.h"
-#include "core/format/keys.h"
 #include "core/format/xattr_stream.h"
-#include "core/tree/rename.h"
-#include "core/tree/xattrs.h"
-#include "unit/fs/file/files.h"
+#include "unit/fs/check/filled.h"
 
 #include <functional>
 #include <set>
@@ -20,65 +15,6 @@ using rfs::kRootIno;
 
 namespace
 {
-
-// A volume with a file of each kind.
-struct Filled : TestVolume {
-    Filled() : TestVolume(2, 2)
-    {
-        std::string target(1000, 't');
-        std::string value = text_of(1500, 3);
-
-        client->finish(rfs::mount(*client));
-        directory = make_directory(*this, kRootIno, "directory");
-        inner = make_directory(*this, directory, "inner");
-        file = make_file(*this, directory, "file");
-        other = make_file(*this, kRootIno, std::string(200, 'n'));
-        link = as_root([&](Call &call) {
-                   return rfs::create(call, kRootIno, "link", { S_IFLNK | 0777, 0, target });
-               }).ino;
-        orphan = make_file(*this, kRootIno, "orphan");
-        client->open_files().add(orphan);
-        as_root([&](Call &call) { return rfs::remove_file(call, kRootIno, "orphan"); });
-        (void)write_at(*this, file, 0, text_of(40 * kBlockBytes, 1));
-        (void)write_at(*this, other, 0, text_of(100, 2));
-        for (uint32_t ino : { file, other, orphan })
-            as_root([&](Call &call) { return rfs::set_xattr(call, ino, "user.name", value, 0); });
-        own = rfs::client_number(client->session().coordinator());
-        lock(file, range(0, 9, 1, rfs::LockType::read));
-        lock(file, range(5, 14, 2, rfs::LockType::read));
-        lock(file, range(10, 14, 1, rfs::LockType::none));
-        lock(other, range(0, 9, 1, rfs::LockType::write));
-        inode = inode_of(*this, file);
-        for (uint32_t in : { kRootIno, directory })
-            for (const char *name : { "directory", "inner", "file", "link" })
-                keys[{ in, name }] = place_of(*this, in, name).key;
-        keys[{ kRootIno, std::string(200, 'n') }] =
-            place_of(*this, kRootIno, std::string(200, 'n')).key;
-    }
-    void lock(uint32_t ino, const rfs::LockRow &wanted)
-    {
-        client->finish(rfs::lock_file(*client, ino, wanted, false, nullptr));
-    }
-    rfs::LockRow range(uint64_t start, uint64_t end, uint64_t owner, rfs::LockType type) const
-    {
-        return { start, end, owner, 77, own, rfs::LockKind::posix, type };
-    }
-    // Keys and rows that a damage needs: it runs within a call, and makes none itself.
-    uint64_t place_key(uint32_t in, const std::string &name) const
-    {
-        return keys.at({ in, name });
-    }
-    uint64_t slab_key(const rfs::Pointer &pointer) const
-    {
-        return rfs::key_of(pointer.shard(),
-                           static_cast<uint32_t>(pointer.block() / rfs::kSlabBlocks));
-    }
-
-    uint32_t directory, inner, file, other, link, orphan;
-    uint16_t own = 0; // number of the client
-    InodeRow inode;   // of file
-    std::map<std::pair<uint32_t, std::string>, uint64_t> keys;
-};
 
 // The rules that are broken.
 std::set<std::string> broken_rules(const dtx::Findings &findings)
@@ -92,37 +28,6 @@ std::set<std::string> broken_rules(const dtx::Findings &findings)
             UNSCOPED_INFO(finding.rule + ": " + text);
     }
     return rules;
-}
-
-// Changes an inode.
-template <class Change> dtx::Task<> alter(Call &call, uint32_t ino, Change change)
-{
-    rfs::Node node = co_await rfs::held_inode(call, ino);
-
-    change(node.row);
-    co_await rfs::put(call, node);
-}
-
-// Changes a row of a table.
-template <class Row, class Change>
-dtx::Task<> alter_row(Call &call, dtx::Table<Row> table, uint64_t key, Change change)
-{
-    auto row = co_await call.txn.read(table, key);
-
-    change(row.value());
-    (void)co_await call.txn.write(table, key, *row);
-}
-
-template <class Row> dtx::Task<> add(Call &call, dtx::Table<Row> table, uint64_t key)
-{
-    Row row{};
-
-    (void)co_await call.txn.insert(table, key, row);
-}
-
-template <class Row> dtx::Task<> erase(Call &call, dtx::Table<Row> table, uint64_t key)
-{
-    (void)co_await call.txn.erase(table, key);
 }
 
 // A file has all attributes that it can have, and counts a byte more.
@@ -142,7 +47,7 @@ struct Damage {
 std::vector<Damage> damage_of_inodes()
 {
     return {
-        { "volume", [](Filled &, Call &call) { return erase(call, call.tables().volume, 0); } },
+        { "volume", [](Filled &, Call &call) { return erase_row(call, call.tables().volume, 0); } },
         { "inodes",
           [](Filled &v, Call &call) {
               return alter(call, v.file, [](InodeRow &row) { row.mode &= 07777; });
@@ -161,17 +66,23 @@ std::vector<Damage> damage_of_inodes()
           } },
         { "links",
           [](Filled &v, Call &call) {
-              return erase(call, call.tables().names, v.place_key(kRootIno, "link"));
+              return erase_row(call, call.tables().names, v.place_key(kRootIno, "link"));
           } },
         { "links",
           [](Filled &v, Call &call) {
-              return erase(call, call.tables().orphans,
-                           rfs::key_of(rfs::shard_of(v.orphan, 2), v.orphan));
+              return erase_row(call, call.tables().orphans,
+                               rfs::key_of(rfs::shard_of(v.orphan, 2), v.orphan));
           } },
         { "links",
           [](Filled &v, Call &call) {
-              return add(call, call.tables().orphans,
-                         rfs::key_of(rfs::shard_of(v.file, 2), v.file));
+              return add_empty(call, call.tables().orphans,
+                               rfs::key_of(rfs::shard_of(v.file, 2), v.file));
+          } },
+        { "links", // of a client that there cannot be
+          [](Filled &v, Call &call) {
+              return alter_row(call, call.tables().orphans,
+                               rfs::key_of(rfs::shard_of(v.orphan, 2), v.orphan),
+                               [](rfs::OrphanRow &row) { row.clients.add(100); });
           } },
         { "directories",
           [](Filled &v, Call &call) {
@@ -187,7 +98,7 @@ std::vector<Damage> damage_of_inodes()
           } },
         { "reachable",
           [](Filled &v, Call &call) {
-              return erase(call, call.tables().names, v.place_key(kRootIno, "directory"));
+              return erase_row(call, call.tables().names, v.place_key(kRootIno, "directory"));
           } },
         { "reachable", // a directory that leads to itself
           [](Filled &v, Call &call) {
@@ -197,11 +108,36 @@ std::vector<Damage> damage_of_inodes()
     };
 }
 
+// Of the name "file" in the directory.
+Damage damage_of_name(std::function<void(rfs::NameRow &)> change)
+{
+    return { "names", [change](Filled &v, Call &call) {
+                return alter_row(call, call.tables().names, v.place_key(v.directory, "file"),
+                                 change);
+            } };
+}
+
 std::vector<Damage> damage_of_names()
 {
     return {
+        damage_of_name([](rfs::NameRow &row) { row.ino = 0; }),
+        damage_of_name([](rfs::NameRow &row) { row.type = 3; }),
+        damage_of_name([](rfs::NameRow &row) { row.length = 0; }),
+        damage_of_name([](rfs::NameRow &row) { row.head[2] = '/'; }),
+        { "blobs", // a zero byte in a target
+          [](Filled &v, Call &call) {
+              return alter_row(call, call.tables().blobs,
+                               rfs::key_of(v.link, rfs::kFirstTargetPiece + 2),
+                               [](rfs::BlobRow &row) { row.bytes[39] = '\0'; });
+          } },
+        { "blobs", // in an inode
+          [](Filled &, Call &call) -> dtx::Task<> {
+              std::string target("a\0b", 3);
+
+              (void)co_await rfs::create(call, kRootIno, "zero", { S_IFLNK | 0777, 0, target });
+          } },
         { "names",
-          [](Filled &v, Call &call) { return erase(call, call.tables().inodes, v.other); } },
+          [](Filled &v, Call &call) { return erase_row(call, call.tables().inodes, v.other); } },
         { "names",
           [](Filled &v, Call &call) {
               return alter_row(call, call.tables().names, v.place_key(kRootIno, "link"),
@@ -213,24 +149,25 @@ std::vector<Damage> damage_of_names()
                                [](rfs::NameRow &row) { row.head[0] = 'x'; });
           } },
         { "names",
-          [](Filled &v, Call &call) { return erase(call, call.tables().inodes, v.inner); } },
+          [](Filled &v, Call &call) { return erase_row(call, call.tables().inodes, v.inner); } },
         { "long names",
           [](Filled &v, Call &call) {
-              return erase(call, call.tables().long_names,
-                           v.place_key(kRootIno, std::string(200, 'n')));
+              return erase_row(call, call.tables().long_names,
+                               v.place_key(kRootIno, std::string(200, 'n')));
           } },
         { "long names",
           [](Filled &v, Call &call) {
-              return add(call, call.tables().long_names, v.place_key(kRootIno, "link"));
+              return add_empty(call, call.tables().long_names, v.place_key(kRootIno, "link"));
           } },
         { "blobs",
           [](Filled &v, Call &call) {
-              return erase(call, call.tables().blobs,
-                           rfs::key_of(v.link, rfs::kFirstTargetPiece + 1));
+              return erase_row(call, call.tables().blobs,
+                               rfs::key_of(v.link, rfs::kFirstTargetPiece + 1));
           } },
         { "blobs",
           [](Filled &v, Call &call) {
-              return add(call, call.tables().blobs, rfs::key_of(v.file, rfs::kFirstTargetPiece));
+              return add_empty(call, call.tables().blobs,
+                               rfs::key_of(v.file, rfs::kFirstTargetPiece));
           } },
     };
 }
@@ -240,22 +177,24 @@ std::vector<Damage> damage_of_xattrs()
     return {
         { "xattrs", // the first piece, with the head
           [](Filled &v, Call &call) {
-              return erase(call, call.tables().blobs, rfs::key_of(v.other, 0));
+              return erase_row(call, call.tables().blobs, rfs::key_of(v.other, 0));
           } },
         { "xattrs", // the last one, which has zeros behind the stream
           [](Filled &v, Call &call) {
-              return erase(call, call.tables().blobs, rfs::key_of(v.orphan, 3));
+              return erase_row(call, call.tables().blobs, rfs::key_of(v.orphan, 3));
           } },
         { "xattrs", // one too many
           [](Filled &v, Call &call) {
-              return add(call, call.tables().blobs, rfs::key_of(v.other, 4));
+              return add_empty(call, call.tables().blobs, rfs::key_of(v.other, 4));
           } },
         { "xattrs", // of a file that has none
           [](Filled &v, Call &call) {
-              return add(call, call.tables().blobs, rfs::key_of(v.link, 0));
+              return add_empty(call, call.tables().blobs, rfs::key_of(v.link, 0));
           } },
         { "xattrs", // of no file
-          [](Filled &, Call &call) { return add(call, call.tables().blobs, rfs::key_of(9, 0)); } },
+          [](Filled &, Call &call) {
+              return add_empty(call, call.tables().blobs, rfs::key_of(9, 0));
+          } },
         { "xattrs", // a length that the stream has not
           [](Filled &v, Call &call) {
               return alter_row(call, call.tables().blobs, rfs::key_of(v.other, 0),
@@ -278,7 +217,7 @@ std::vector<Damage> damage_of_xattrs()
     };
 }
 
-std::vector<Damage> damage_of_blocks()
+std::vector<Damage> damage_of_maps()
 {
     return {
         { "maps",
@@ -287,13 +226,31 @@ std::vector<Damage> damage_of_blocks()
           } },
         { "maps",
           [](Filled &v, Call &call) {
-              return add(call, call.tables().maps, rfs::key_of(v.link, 0));
+              return add_empty(call, call.tables().maps, rfs::key_of(v.link, 0));
           } },
         { "maps",
           [](Filled &v, Call &call) {
               return alter_row(call, call.tables().maps, rfs::key_of(v.file, 0),
                                [](rfs::MapRow &row) { row.pointers[0] = row.pointers[20]; });
           } },
+        { "maps", // without pointers
+          [](Filled &v, Call &call) {
+              return add_empty(call, call.tables().maps, rfs::key_of(v.file, 9));
+          } },
+        { "maps", // of blocks that no file can have
+          [](Filled &v, Call &call) -> dtx::Task<> {
+              rfs::MapRow row{};
+
+              row.pointers[0] = v.inode.pointers[0];
+              (void)co_await call.txn.insert(call.tables().maps, rfs::key_of(v.file, 1u << 27),
+                                             row);
+          } },
+    };
+}
+
+std::vector<Damage> damage_of_blocks()
+{
+    return {
         { "pointers",
           [](Filled &v, Call &call) {
               return alter(call, v.file, [](InodeRow &row) { row.pointers[3].place ^= 1 << 5; });
@@ -331,10 +288,17 @@ std::vector<Damage> damage_of_blocks()
           } },
         { "blocks", // the slab has no row
           [](Filled &v, Call &call) {
-              return erase(call, call.tables().slabs, v.slab_key(v.inode.pointers[0]));
+              return erase_row(call, call.tables().slabs, v.slab_key(v.inode.pointers[0]));
+          } },
+        { "blocks", // of a client that there cannot be
+          [](Filled &v, Call &call) {
+              return alter_row(call, call.tables().slabs, v.slab_key(v.inode.pointers[0]),
+                               [](rfs::SlabRow &row) { row.owner = 101; });
           } },
         { "blocks", // no such slab
-          [](Filled &, Call &call) { return add(call, call.tables().slabs, rfs::key_of(0, 77)); } },
+          [](Filled &, Call &call) {
+              return add_empty(call, call.tables().slabs, rfs::key_of(0, 77));
+          } },
     };
 }
 
@@ -364,7 +328,7 @@ std::vector<Damage> damage_of_locks()
         damage_of_second([](LockRow &row) { row.client = 0; }),
         damage_of_second([](LockRow &row) { row.client = row.client == 9 ? 10 : 9; }),
         { "locks", // of no file
-          [](Filled &v, Call &call) { return erase(call, call.tables().inodes, v.other); } },
+          [](Filled &v, Call &call) { return erase_row(call, call.tables().inodes, v.other); } },
         { "locks", // of a client that has not the volume open
           [](Filled &, Call &call) {
               return alter_row(call, call.tables().mounts, 0,
@@ -372,11 +336,11 @@ std::vector<Damage> damage_of_locks()
           } },
         { "locks", // of no client
           [](Filled &v, Call &call) {
-              return add(call, call.tables().locked_files, rfs::key_of(101, v.file));
+              return add_empty(call, call.tables().locked_files, rfs::key_of(101, v.file));
           } },
         { "locks",
           [](Filled &v, Call &call) {
-              return erase(call, call.tables().locked_files, rfs::key_of(v.own, v.file));
+              return erase_row(call, call.tables().locked_files, rfs::key_of(v.own, v.file));
           } },
     };
 }
@@ -385,8 +349,8 @@ std::vector<Damage> all_damage()
 {
     std::vector<Damage> all = damage_of_inodes();
 
-    for (const auto &more :
-         { damage_of_names(), damage_of_xattrs(), damage_of_blocks(), damage_of_locks() })
+    for (const auto &more : { damage_of_names(), damage_of_xattrs(), damage_of_maps(),
+                              damage_of_blocks(), damage_of_locks() })
         all.insert(all.end(), more.begin(), more.end());
     return all;
 }
@@ -416,7 +380,7 @@ TEST_CASE("fs: the check finds each kind of damage by its rule", "[unit]")
 {
     std::vector<Damage> all = all_damage();
 
-    CHECK(all.size() == 55);
+    CHECK(all.size() == 65);
     for (size_t i = 0; i < all.size(); i++) {
         Filled volume;
         const Damage &damage = all[i];
@@ -427,6 +391,7 @@ TEST_CASE("fs: the check finds each kind of damage by its rule", "[unit]")
 
         CAPTURE(i, damage.rule);
         CHECK(rules.count(damage.rule) == 1);
+        (void)rfs::check_data(*volume.open); // goes through all pointers
     }
 }
 
