@@ -5,7 +5,7 @@
  * a text that names the row: dtx::Error, RPM_E_CORRUPT, which callers get as EIO. Else the call
  * runs again (dtx::Inconsistent).
  *
- * Tests: tests/unit/fs/check/check_test.cpp
+ * Tests: tests/unit/fs/check/damage_test.cpp
  */
 #ifndef FS_CORE_CALL_NEED_H
 #define FS_CORE_CALL_NEED_H
