@@ -3,12 +3,14 @@
  * rows.h: the rows of a volume's tables. Numbers are little-endian; times are nanoseconds since
  * 1970 began, UTC.
  *
+ * Format: fs/FORMAT.md.
+ *
  * Invariants
  *   a row's struct has no padding: all its bytes are defined
  *   an inode and its dtx header fill four cache lines, a name and its header two, a lock and its
  *   header one
  *
- * Tests: tests/unit/fs/format/rows_test.cpp
+ * Tests: tests/unit/fs/format/rows_test.cpp, tests/golden/fs_test.cpp
  */
 #ifndef FS_CORE_FORMAT_ROWS_H
 #define FS_CORE_FORMAT_ROWS_H
