@@ -2,7 +2,7 @@
 /*
  * volume_file.cc: parse the file of a volume.
  *
- * Tests: tests/unit/fs/program/volume_file_test.cpp
+ * Tests: tests/unit/fs/program/volume_file_test.cpp, tests/fuzz/fs_volume_file_fuzz.cpp
  */
 #include "program/volume_file.h"
 
@@ -41,6 +41,8 @@ static std::string take_line(const std::string &line, VolumePlace &place)
 {
     size_t equals = line.find('=');
 
+    if (line.find('\0') != line.npos)
+        return "the line has a zero byte";
     if (line.empty() || line[0] == '#')
         return "";
     if (equals == line.npos)

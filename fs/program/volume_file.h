@@ -8,7 +8,7 @@
  *   secret-file  file with the secret that the servers ask for
  *   patience     seconds that a call waits for servers that do not answer
  *
- * Tests: tests/unit/fs/program/volume_file_test.cpp
+ * Tests: tests/unit/fs/program/volume_file_test.cpp, tests/fuzz/fs_volume_file_fuzz.cpp
  */
 #ifndef FS_PROGRAM_VOLUME_FILE_H
 #define FS_PROGRAM_VOLUME_FILE_H

@@ -15,11 +15,15 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "golden"))
 import make  # noqa: E402  (the path is set above)
+import make_fs  # noqa: E402
 
 # The order of the decoders in message_fuzz.cpp and media_fuzz.cpp: an input begins with its place.
 MESSAGES = ("hello", "accept", "call", "reply", "request", "answer", "net_hello", "challenge", "auth",
             "grant", "send_message")
 MEDIA = ("frame", "head_slots", "superblock", "directory_entry")
+
+# The order of the decoders in fs_rows_fuzz.cpp.
+FS_ROWS = ("inode", "name", "pointer", "xattrs", "sizes")
 
 # What stands in front of a structure in the input, see media_fuzz.cpp.
 POOL = struct.pack("<Q", 1 << 20)
@@ -48,6 +52,11 @@ TEXTS = {
         'size="1G"\nlisten="shm:x"\nhuge=1\nquiet="yes"\n# text\n;text\n', 'clients=99999\n',
         'numa=-5\nlisten="shm:x"\npool="p"\n', '[[a.b]]\n"x" = \'y\'\n', '= 1\n', '[]\n', '"""\n',
         'config = "other"\nlisten="shm:x"\npool="p"\n'],
+    "fs_volume_file": [
+        "server = tcp://a:1/pool?x=y\n\n  server=shm:/run/b  \r\nsecret-file = /a secret\npatience\t=\t2.5",
+        "# nothing\n", "server b\n", "server =\n", "servers = a\n", "server = a\npatience = nan\n",
+        "server = a\npatience = 1e9\n", "server = a\npatience = 0x1p3\n", "server = a = b\n", "= a\n",
+        "server = a\0b\n", "server = #\n#server = c\n", "server = a\npatience = 0.1\npatience = 30\n"],
 }
 
 # Steps of service_fuzz.cpp for client 0: what, kind - 1, flags, key, object, bytes and lsn in the
@@ -127,6 +136,21 @@ def heads(turns):
     return b"".join(bytes(make.head(turn).data) for turn in turns)
 
 
+def fs_rows():
+    """Rows of the golden volume of fs: of each file, of a short and a long name; pointers, a stream."""
+    inodes = bytes(make_fs.inodes().data)
+    names = bytes(make_fs.names().data)
+    maps = bytes(make_fs.maps().data)
+    seeds = {f"inode{i}": ("inode", inodes[232 * i + 8:232 * i + 232]) for i in range(8)}
+    seeds["name"] = "name", names[104 + 8:104 + 104]
+    seeds["name_long"] = "name", names[8:104] + bytes(make_fs.long_names().data)[8:]
+    seeds["pointer"] = "pointer", maps[0x290:0x2a0] + bytes([1, 9])
+    seeds["pointer_unwritten"] = "pointer", maps[0x88:0x98] + bytes([1, 9])
+    seeds["xattrs"] = "xattrs", make_fs.xattr_stream()
+    seeds["sizes"] = "sizes", b"rpmfs inodes=64 slabs=1"
+    return {name: bytes([FS_ROWS.index(kind)]) + data for name, (kind, data) in seeds.items()}
+
+
 def inputs():
     """Every input: target -> name -> bytes."""
     block = {name: bytes(entry[1].data) for name, entry in make.golden().items()}
@@ -158,6 +182,7 @@ def inputs():
                 struct.pack("<IiQ", *answer[:3]) + bytes(answer[3]) for answer in answers)
             for name, (posted, packet, answers) in ANSWERS.items()},
     }
+    found["fs_rows"] = fs_rows()
     for target, seeds in found.items():
         for name, data in list(seeds.items()):
             seeds[f"{name}_cut"] = data[:len(data) * 2 // 3]

@@ -6,8 +6,11 @@
  */
 #include "core/format/rows.h"
 
+#include "core/base/assert.h"
 #include "core/format/xattr_stream.h"
 
+#include <algorithm>
+#include <cstring>
 #include <sys/stat.h>
 
 namespace rfs
@@ -60,6 +63,28 @@ const char *fault_of(const InodeRow &row)
         return "it has more bytes of extended attributes than a file can have";
     fault = fault_of_size(row);
     return fault != nullptr ? fault : fault_of_blocks(row);
+}
+
+static size_t head_bytes(size_t length)
+{
+    return std::min<size_t>(length, kHeadBytes);
+}
+
+void put_name(std::string_view name, NameRow &row, LongNameRow &rest)
+{
+    size_t head = head_bytes(name.size());
+
+    RFS_ASSERT(!name.empty() && name.size() <= kNameMax);
+    row.length = static_cast<uint8_t>(name.size());
+    std::memcpy(row.head, name.data(), head);
+    std::memcpy(rest.tail, name.data() + head, name.size() - head);
+}
+
+std::string name_in(const NameRow &row, const LongNameRow &rest)
+{
+    size_t head = head_bytes(row.length);
+
+    return std::string(row.head, head).append(rest.tail, row.length - head);
 }
 
 bool is_name(std::string_view name)

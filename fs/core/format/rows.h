@@ -19,6 +19,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -185,6 +186,10 @@ struct LockedFileRow {
  * Rows come from servers, so a call that reads one asks first. */
 const char *fault_of(const InodeRow &row);
 const char *fault_of(const NameRow &row);
+
+/* A name to its rows, of which a short one needs only the first, and back. @row: sound. */
+void put_name(std::string_view name, NameRow &row, LongNameRow &rest);
+std::string name_in(const NameRow &row, const LongNameRow &rest);
 
 /* Can a file have that name? "." and ".." are names of directories alone. */
 bool is_name(std::string_view name);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tables.h: the schema of a volume: its tables, the span with its blocks, and how many of each a
- * shard has.
+ * tables.h: the schema of a volume: its tables, and the span with its blocks.
  *
  * Tests: tests/unit/fs/format/tables_test.cpp
  */
@@ -9,6 +8,7 @@
 #define FS_CORE_FORMAT_TABLES_H
 
 #include "core/format/rows.h"
+#include "core/format/sizes.h"
 #include <dtx/schema.h>
 
 #include <cstdint>
@@ -17,31 +17,7 @@
 namespace rfs
 {
 
-inline constexpr uint32_t kFormatVersion = 1;        /* the schema's version */
-inline constexpr const char *kVolumeMark = "rpmfs "; /* the schema's comment begins with it */
-
-inline constexpr uint64_t kInodesMax = 1ull << 32; /* numbers of files have 32 bits */
-inline constexpr uint64_t kSlabsMax = (Pointer::kBlockMost + 1) / kSlabBlocks;
-
-/* What is chosen when a volume is made, for each shard. */
-struct Sizes {
-    uint64_t inodes = 0; /* 1 to kInodesMax */
-    uint64_t slabs = 0;  /* of kSlabBlocks blocks; 1 to kSlabsMax */
-
-    bool fit() const
-    {
-        return inodes - 1 < kInodesMax && slabs - 1 < kSlabsMax;
-    }
-
-    uint64_t blocks() const
-    {
-        return slabs * kSlabBlocks;
-    }
-    /* The schema's comment, and back. Throws dtx::Error, RPM_E_FOREIGN: it is not of that form, or
-     * the sizes do not fit. */
-    std::string text() const;
-    static Sizes of_text(const std::string &volume, const std::string &text);
-};
+inline constexpr uint32_t kFormatVersion = 1; /* the schema's version */
 
 struct Tables {
     /* @name: of the volume, and of its database. Throws dtx::Error for a name or sizes that dtx

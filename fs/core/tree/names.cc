@@ -33,15 +33,10 @@ void check_name(std::string_view name)
     expect(is_name(name) || name == "." || name == "..", EINVAL);
 }
 
-static size_t head_bytes(size_t length)
-{
-    return std::min<size_t>(length, kHeadBytes);
-}
-
 /* Awaited: has this row that name? */
 static dtx::Task<bool> is_of(Call &call, uint64_t key, const NameRow &row, std::string_view name)
 {
-    size_t head = head_bytes(name.size());
+    size_t head = std::min<size_t>(name.size(), kHeadBytes);
 
     need_sound(fault_of(row), { "names", key });
     if (row.length != name.size() || std::memcmp(row.head, name.data(), head) != 0)
@@ -83,7 +78,6 @@ dtx::Task<Place> find_name(Call &call, uint32_t directory, std::string_view name
 
 dtx::Task<> add_name(Call &call, Place place, std::string_view name, uint32_t ino, uint32_t mode)
 {
-    size_t head = head_bytes(name.size());
     NameRow row{};
     LongNameRow rest{};
 
@@ -91,14 +85,12 @@ dtx::Task<> add_name(Call &call, Place place, std::string_view name, uint32_t in
     expect(place.key != 0, ENOSPC);
     row.ino = ino;
     row.type = static_cast<uint8_t>(mode >> 12);
-    row.length = static_cast<uint8_t>(name.size());
-    std::memcpy(row.head, name.data(), head);
-    std::memcpy(rest.tail, name.data() + head, name.size() - head);
+    put_name(name, row, rest);
 
     bool added = co_await add_row(call, call.tables().names, place.key, row);
 
     need(added, { "names", place.key }, "it exists, and the name is new");
-    if (head < name.size())
+    if (name.size() > kHeadBytes)
         added = co_await add_row(call, call.tables().long_names, place.key, rest);
     need(added, { "long_names", place.key }, "it exists, and the name is new");
 }
@@ -131,15 +123,17 @@ dtx::Task<> remove_name(Call &call, Place place)
 /* Awaited: the name of a row. */
 static dtx::Task<std::string> name_of(Call &call, uint64_t key, NameRow row)
 {
-    size_t head = head_bytes(row.length);
-    std::string name(row.head, head);
+    LongNameRow rest{};
 
     need_sound(fault_of(row), { "names", key });
-    if (row.length > head) {
+    if (row.length > kHeadBytes) {
         auto found = co_await call.txn.read(call.tables().long_names, key);
 
-        name.append(need(found, { "long_names", key }, kNoTail).tail, row.length - head);
+        rest = need(found, { "long_names", key }, kNoTail);
     }
+
+    std::string name = name_in(row, rest);
+
     need(is_name(name), { "names", key }, "no file can have that name");
     co_return name;
 }

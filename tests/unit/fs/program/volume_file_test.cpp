@@ -37,6 +37,8 @@ TEST_CASE("fs: an error in a volume's file names its line")
     CHECK(wrong_with("server =\n") == "home.conf:1: 'server' has no value");
     CHECK(wrong_with("\n\nservers = a\n") ==
           "home.conf:3: there is no key 'servers'; there are: server, secret-file, patience");
+    CHECK(wrong_with(std::string("server = a\0b\n", 13)) ==
+          "home.conf:1: the line has a zero byte");
     for (const char *bad : { "0", "-1", "1s", "nan", "1e9", "x" })
         CHECK(wrong_with("patience = " + std::string(bad)) ==
               "home.conf:1: patience: '" + std::string(bad) +
