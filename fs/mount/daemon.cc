@@ -83,7 +83,11 @@ void Daemon::forgotten(uint32_t ino, uint64_t times)
 {
     auto found = directories_.find(ino);
 
-    versions_.erase(ino); /* it may know the file by another name still, and loses its pages then */
+    /* It may know the file by another name still, and then loses its pages. */
+    if (client_.open_files().has(ino))
+        lost_pages(ino);
+    else
+        known_.erase(ino);
     if (found == directories_.end())
         return;
     RFS_ASSERT(found->second >= times);
@@ -94,30 +98,88 @@ void Daemon::forgotten(uint32_t ino, uint64_t times)
     (void)client_.open_files().remove(ino); /* freed by the next look at orphans */
 }
 
-bool Daemon::has_pages(const Node &node)
+bool Daemon::has_pages(const Told &told)
 {
-    auto [found, is_new] = versions_.try_emplace(node.ino, node.row.data_version);
+    const Node &node = told.node;
+    Known &known = known_.try_emplace(node.ino).first->second;
+    bool has = known.current && known.version == node.row.data_version;
 
-    if (is_new)
-        return false;
-    return std::exchange(found->second, node.row.data_version) == node.row.data_version;
+    if (!has)
+        known = { node.row.data_version, node.row.size, told.keep_until_ns != 0 };
+    return has;
+}
+
+/* Awaited: a file, and its last block at the same time; none if that is damaged on all copies. */
+dtx::Task<Node> Daemon::read_tail(uint32_t ino, PageDrops::Tail &tail)
+{
+    bool damaged = false;
+    auto body = [&](Call &call) -> dtx::Task<Node> {
+        Node node = co_await held_inode(call, ino);
+
+        tail.size = 0;
+        if (node.row.size == 0 || damaged)
+            co_return node;
+        tail.offset = (node.row.size - 1) / kBlockBytes * kBlockBytes;
+        tail.size = co_await read(call, ino, tail.offset, tail.bytes, kBlockBytes);
+        co_return node;
+    };
+
+    try {
+        co_return co_await client_.call(kSelf, body);
+    } catch (const dtx::Error &error) {
+        if (error.code() != RPM_E_CORRUPT)
+            throw;
+    }
+    damaged = true;
+    co_return co_await client_.call(kSelf, body);
+}
+
+/* A kernel that is told that a file is smaller drops its pages itself, if it does not ignore that;
+ * the next call drops them in any case. */
+dtx::Task<> Daemon::refresh(Told &told)
+{
+    uint32_t ino = told.node.ino;
+    auto found = known_.find(ino);
+    PageDrops::Tail tail;
+
+    if (found == known_.end() || !client_.open_files().has(ino))
+        co_return;
+
+    Known before = found->second;
+
+    if (before.current && before.version >= told.node.row.data_version && dropping_.count(ino) == 0)
+        co_return;
+    told.node = co_await read_tail(ino, tail);
+
+    bool shrinks = told.node.row.size < before.size;
+
+    known_[ino] = { told.node.row.data_version, told.node.row.size, !shrinks };
+    if (shrinks)
+        co_return;
+    dropping_.insert(ino); /* until then, other calls do not rely on what is known */
+    co_await drops_->drop(client_.session(), ino, tail);
+    dropping_.erase(dropping_.find(ino));
 }
 
 void Daemon::changed(const Node &node)
 {
-    auto found = versions_.find(node.ino);
+    auto found = known_.find(node.ino);
 
-    if (found == versions_.end())
+    if (found == known_.end())
         return;
-    if (found->second + 1 == node.row.data_version)
-        found->second++;
-    else
-        versions_.erase(found); /* another client has changed it in between */
+
+    Known &known = found->second;
+    bool next = known.version + 1 == node.row.data_version; /* else others have changed it, too */
+
+    known = { node.row.data_version, node.row.size, known.current && next };
 }
 
 void Daemon::lost_pages(uint32_t ino)
 {
-    versions_.erase(ino);
+    auto found = known_.find(ino);
+
+    if (found != known_.end())
+        found->second.current = false;
 }
 
 void Daemon::report(const std::string &what)
@@ -236,7 +298,7 @@ dtx::Task<> Daemon::receive(fuse_session *session)
     watch(events, kernel);
     watch(events, signals.get());
     watch(events, timer.get());
-    while (fuse_session_exited(session) == 0) {
+    while (fuse_session_exited(session) == 0 && (!ending_ || drops_->is_busy())) {
         std::array<epoll_event, 3> happened;
 
         co_await client_.session().readable(events.get());
@@ -247,7 +309,7 @@ dtx::Task<> Daemon::receive(fuse_session *session)
             uint64_t times = 0;
 
             if (fd == signals.get()) {
-                fuse_session_exit(session);
+                ending_ = true;
             } else if (fd == timer.get()) {
                 (void)!::read(fd, &times, sizeof(times));
                 client_.session().start(turn());
@@ -269,7 +331,9 @@ void Daemon::run(fuse_session *session)
 
     (void)fcntl(fuse_session_fd(session), F_SETFL, flags | O_NONBLOCK);
     session_ = session;
+    drops_.emplace(session);
     client_.finish(receive(session));
+    drops_.reset();
     session_ = nullptr;
 }
 

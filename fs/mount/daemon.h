@@ -14,13 +14,16 @@
 #include "core/client/client.h"
 #include "core/tree/mounts.h"
 #include "mount/held_locks.h"
+#include "mount/page_drops.h"
 #include "mount/request.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace rfs
@@ -65,7 +68,7 @@ class Daemon
     /* Does the mount end? Then no request may wait for other ones. */
     bool is_ending() const
     {
-        return fuse_session_exited(session_) != 0;
+        return ending_ || fuse_session_exited(session_) != 0;
     }
 
     /* Starts a coroutine for a request. @body answers it; what it throws is the answer otherwise.
@@ -101,7 +104,11 @@ class Daemon
     void forgotten(uint32_t ino, uint64_t times);
 
     /* A file is opened: are the pages that the kernel has of it those of its contents now? */
-    bool has_pages(const Node &node);
+    bool has_pages(const Told &told);
+    /* Awaited: before the kernel is told the attributes of a file that other clients may have
+     * changed. Then it has no older pages of the file, if that is open. May replace @told by newer
+     * attributes; borrowed until this has been awaited. */
+    dtx::Task<> refresh(Told &told);
     /* The kernel has changed a file, and its pages as well; or not its pages. */
     void changed(const Node &node);
     void lost_pages(uint32_t ino);
@@ -136,6 +143,14 @@ class Daemon
     }
 
     int error_of_exception();
+    /* What the kernel knows of the contents of a file. */
+    struct Known {
+        uint64_t version = 0;
+        uint64_t size = 0;
+        bool current = false; /* its pages and size are of this version, or newer */
+    };
+
+    dtx::Task<Node> read_tail(uint32_t ino, PageDrops::Tail &tail);
     dtx::Task<> receive(fuse_session *session);
     bool receive_one(fuse_session *session);
     dtx::Task<> turn();
@@ -146,7 +161,10 @@ class Daemon
     HeldLocks locks_;
     uint64_t handles_ = 0;
     std::unordered_map<uint32_t, uint64_t> directories_; /* that the kernel knows: how often */
-    std::unordered_map<uint32_t, uint64_t> versions_;    /* of the pages that it has of files */
+    std::unordered_map<uint32_t, Known> known_;          /* files that are or were open */
+    std::unordered_multiset<uint32_t> dropping_;         /* files of which it drops pages now */
+    std::optional<PageDrops> drops_;                     /* while it runs */
+    bool ending_ = false;                                /* a signal has asked for it */
     std::vector<std::unique_ptr<unsigned char[]>> spare_;
     Buffer receiving_;
     uint64_t reported_ns_ = 0;

@@ -32,24 +32,23 @@ static bool is_direct(int flags)
     return (flags & O_APPEND) != 0 || (flags & O_ACCMODE) == O_WRONLY;
 }
 
-static void set_up(Daemon &daemon, const Node &node, fuse_file_info &info)
+static void set_up(Daemon &daemon, const Told &told, fuse_file_info &info)
 {
     info.fh = daemon.next_handle();
     info.direct_io = is_direct(info.flags) ? 1 : 0;
-    info.keep_cache = daemon.has_pages(node) ? 1 : 0;
+    info.keep_cache = daemon.has_pages(told) ? 1 : 0;
 }
 
 static dtx::Task<> answer_open(Daemon &daemon, Request &request, uint32_t ino, fuse_file_info info)
 {
-    Client &client = daemon.client();
-    Hold hold(client.open_files());
+    Hold hold(daemon.client().open_files());
     auto body = [ino](Call &call) { return held_inode(call, ino); };
 
     hold.set(ino);
 
-    Node node = co_await client.call(request.who(), body);
+    Told told = co_await daemon.tell(request.who(), body);
 
-    set_up(daemon, node, info);
+    set_up(daemon, told, info);
     if (request.opened(info))
         hold.keep();
 }
@@ -82,7 +81,7 @@ static dtx::Task<> answer_create(Daemon &daemon, Request &request, uint32_t pare
 
         throw Failure{ exists ? ESTALE : failure.error };
     }
-    set_up(daemon, told.node, info);
+    set_up(daemon, told, info);
     if (request.created(told, info))
         hold.keep();
 }

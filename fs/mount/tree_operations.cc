@@ -201,6 +201,8 @@ static dtx::Task<> answer_attributes(Daemon &daemon, Request &request, uint32_t 
     auto body = [ino](Call &call) { return held_inode(call, ino); };
     Told told = co_await daemon.tell(request.who(), body);
 
+    if (told.keep_until_ns == 0)
+        co_await daemon.refresh(told);
     request.attributes(told);
 }
 
