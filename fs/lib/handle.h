@@ -22,7 +22,10 @@
 #include <utility>
 
 struct rfs_client {
-    explicit rfs_client(rfs::OpenVolume volume) : open(std::move(volume)), client(open) {}
+    explicit rfs_client(rfs::OpenVolume volume, dtx::Listener *listener = nullptr)
+        : open(std::move(volume)), client(open, listener)
+    {
+    }
 
     rfs::OpenVolume open;
     rfs::Client client;

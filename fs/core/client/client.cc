@@ -27,8 +27,8 @@ static uint64_t random_seed()
     return seed;
 }
 
-Client::Client(const OpenVolume &open)
-    : open_(open), session_(*open.cluster, dtx::kAnyCoordinator), random_(random_seed())
+Client::Client(const OpenVolume &open, dtx::Listener *listener)
+    : open_(open), session_(*open.cluster, dtx::kAnyCoordinator, listener), random_(random_seed())
 {
 }
 

@@ -30,9 +30,9 @@ inline const Credentials kSelf{};
 class Client
 {
   public:
-    /* Joins the database. @open: borrowed until the client is destroyed; shared by clients. Throws
-     * dtx::Error. */
-    explicit Client(const OpenVolume &open);
+    /* Joins the database. @open: borrowed until the client is destroyed; shared by clients.
+     * @listener: of the session; borrowed. Throws dtx::Error. */
+    explicit Client(const OpenVolume &open, dtx::Listener *listener = nullptr);
     /* Gives its slabs back. If that fails, the next session with its coordinator, or one that finds
      * no other free blocks, takes them. */
     ~Client();
