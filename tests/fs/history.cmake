@@ -1,3 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # history.cmake: what clients saw, judged as one order of all calls.
+# fs_history_clients: the sources of librpmfs, whose sessions get a listener, and the one of dtx-bench.
+set(lib ${PROJECT_SOURCE_DIR}/fs/lib)
+add_executable(fs_history_clients history_clients.cpp ${PROJECT_SOURCE_DIR}/dtx/bench/history.cc ${lib}/attributes.cc
+    ${lib}/client.cc ${lib}/directory.cc ${lib}/file.cc ${lib}/tree.cc ${lib}/xattrs.cc)
+set_target_properties(fs_history_clients PROPERTIES CXX_STANDARD 20)
+target_include_directories(fs_history_clients PRIVATE ${PROJECT_SOURCE_DIR}/fs/include)
+target_link_libraries(fs_history_clients PRIVATE rpmfs_core dtx_workload dtx_history rpm rpm_build)
+add_dependencies(rpm_short_tests fs_history_clients dtx-check rpm-fs rpm-server)
 rpm_script_test(fs_history_check LABEL unit short COMMAND ${CMAKE_CURRENT_LIST_DIR}/history_check_test)
