@@ -2,7 +2,7 @@
 /*
  * page_drops.cc: a thread that drops pages, and how a coroutine waits for it.
  *
- * Tests: tests/fs/mount_test
+ * Tests: tests/fs/mount_test, tests/fs/rpm-fs-history
  */
 #include "mount/page_drops.h"
 

@@ -11,7 +11,7 @@
  * The kernel drops a page only after requests that use it were answered, so a thread of its own
  * waits for it, while the daemon serves.
  *
- * Tests: tests/fs/mount_test
+ * Tests: tests/fs/mount_test, tests/fs/rpm-fs-history
  */
 #ifndef FS_MOUNT_PAGE_DROPS_H
 #define FS_MOUNT_PAGE_DROPS_H
