@@ -51,7 +51,7 @@ void Recycle::operator()(unsigned char *bytes) const
 }
 
 Daemon::Daemon(Client &client, std::function<void(const std::string &)> log)
-    : client_(client), log_(std::move(log))
+    : client_(client), log_(std::move(log)), interrupts_(client.session())
 {
 }
 

@@ -14,6 +14,7 @@
 #include "core/client/client.h"
 #include "core/tree/mounts.h"
 #include "mount/held_locks.h"
+#include "mount/interrupts.h"
 #include "mount/page_drops.h"
 #include "mount/request.h"
 
@@ -59,6 +60,10 @@ class Daemon
     HeldLocks &locks()
     {
         return locks_;
+    }
+    Interrupts &interrupts()
+    {
+        return interrupts_;
     }
     /* A number for a file that is being opened, which no other open file of this mount has. */
     uint64_t next_handle()
@@ -131,6 +136,7 @@ class Daemon
                        Args... args)
     {
         Request request(handle);
+        Interrupts::Watch watch(interrupts_, request);
 
         try {
             co_await body(*this, request, std::move(args)...);
@@ -159,6 +165,7 @@ class Daemon
     std::function<void(const std::string &)> log_;
     fuse_session *session_ = nullptr; /* while it runs */
     HeldLocks locks_;
+    Interrupts interrupts_;
     uint64_t handles_ = 0;
     std::unordered_map<uint32_t, uint64_t> directories_; /* that the kernel knows: how often */
     std::unordered_map<uint32_t, Known> known_;          /* files that are or were open */

@@ -21,7 +21,8 @@
 namespace rfs
 {
 
-static constexpr uint64_t kBusyNs = 200000; /* until a request looks again */
+static constexpr uint64_t kBusyNs = 200000;     /* until a request looks again */
+static constexpr uint64_t kCloseNs = 300000000; /* the most that close(2) waits for its locks */
 
 static LockType type_of(int type)
 {
@@ -99,6 +100,10 @@ static dtx::Task<> answer_set(Daemon &daemon, Request &request, uint32_t ino, ui
     }
     if (wanted.type != LockType::none)
         daemon.locks().add(ino, opened, wanted.owner);
+    if (request.is_given_up()) { /* its owner does not know that it has it */
+        wanted.type = LockType::none;
+        co_await lock_file(client, ino, wanted, false, nullptr);
+    }
     request.end(0);
 }
 
@@ -132,6 +137,7 @@ dtx::Task<> drop_locks(Daemon &daemon, HeldLocks::Taken &taken)
 
 static dtx::Task<> answer_close(Daemon &daemon, Request &request, HeldLocks::Taken taken)
 {
+    daemon.interrupts().answer_at(request, dtx::now_ns() + kCloseNs);
     co_await drop_locks(daemon, taken);
     request.end(0);
 }

@@ -45,6 +45,7 @@ Request::Request(fuse_req_t handle) : handle_(handle)
     who_.uid = caller->uid;
     who_.gid = caller->gid;
     who_.checked = true;
+    thread_ = caller->pid;
 }
 
 Credentials Request::who_with_groups() const
@@ -60,78 +61,92 @@ Credentials Request::who_with_groups() const
     return who;
 }
 
-fuse_req_t Request::take()
+/* @reply: a callable int(fuse_req_t), which returns 0 if the kernel has taken it. */
+template <class Reply> bool Request::reply(Reply reply)
 {
-    RFS_ASSERT(handle_ != nullptr);
-    return std::exchange(handle_, nullptr);
+    fuse_req_t handle = std::exchange(handle_, nullptr);
+
+    RFS_ASSERT(handle != nullptr || given_up_);
+    return handle != nullptr && reply(handle) == 0;
+}
+
+void Request::give_up(int error)
+{
+    end(error);
+    given_up_ = true;
 }
 
 void Request::end(int error)
 {
-    (void)fuse_reply_err(take(), error);
+    (void)reply([=](fuse_req_t handle) { return fuse_reply_err(handle, error); });
 }
 
 bool Request::entry(const Told &told)
 {
     fuse_entry_param entry = entry_of(told);
 
-    if (told.node.ino == 0 && entry.entry_timeout == 0)
-        return fuse_reply_err(take(), ENOENT) == 0;
-    return fuse_reply_entry(take(), &entry) == 0;
+    return reply([&](fuse_req_t handle) {
+        if (told.node.ino == 0 && entry.entry_timeout == 0)
+            return fuse_reply_err(handle, ENOENT);
+        return fuse_reply_entry(handle, &entry);
+    });
 }
 
 bool Request::created(const Told &told, const fuse_file_info &file)
 {
     fuse_entry_param entry = entry_of(told);
 
-    return fuse_reply_create(take(), &entry, &file) == 0;
+    return reply([&](fuse_req_t handle) { return fuse_reply_create(handle, &entry, &file); });
 }
 
 bool Request::opened(const fuse_file_info &file)
 {
-    return fuse_reply_open(take(), &file) == 0;
+    return reply([&](fuse_req_t handle) { return fuse_reply_open(handle, &file); });
 }
 
 void Request::attributes(const Told &told)
 {
     struct stat stat = stat_of(told.node);
 
-    (void)fuse_reply_attr(take(), &stat, keeps_for(told));
+    (void)reply([&](fuse_req_t handle) { return fuse_reply_attr(handle, &stat, keeps_for(told)); });
 }
 
 void Request::link_target(const std::string &target)
 {
-    (void)fuse_reply_readlink(take(), target.c_str());
+    (void)reply([&](fuse_req_t handle) { return fuse_reply_readlink(handle, target.c_str()); });
 }
 
 bool Request::bytes(const void *from, size_t size)
 {
-    return fuse_reply_buf(take(), static_cast<const char *>(from), size) == 0;
+    return reply([=](fuse_req_t handle) {
+        return fuse_reply_buf(handle, static_cast<const char *>(from), size);
+    });
 }
 
 void Request::written(size_t size)
 {
-    (void)fuse_reply_write(take(), size);
+    (void)reply([=](fuse_req_t handle) { return fuse_reply_write(handle, size); });
 }
 
 void Request::offset(uint64_t at)
 {
-    (void)fuse_reply_lseek(take(), static_cast<off_t>(at));
+    (void)reply(
+        [=](fuse_req_t handle) { return fuse_reply_lseek(handle, static_cast<off_t>(at)); });
 }
 
 void Request::volume(const struct statvfs &of)
 {
-    (void)fuse_reply_statfs(take(), &of);
+    (void)reply([&](fuse_req_t handle) { return fuse_reply_statfs(handle, &of); });
 }
 
 void Request::xattr_bytes(size_t size)
 {
-    (void)fuse_reply_xattr(take(), size);
+    (void)reply([=](fuse_req_t handle) { return fuse_reply_xattr(handle, size); });
 }
 
 void Request::lock(const struct flock &found)
 {
-    (void)fuse_reply_lock(take(), &found);
+    (void)reply([&](fuse_req_t handle) { return fuse_reply_lock(handle, &found); });
 }
 
 } // namespace rfs

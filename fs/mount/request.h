@@ -53,12 +53,24 @@ class Request
     /* Also of the caller's further groups. */
     Credentials who_with_groups() const;
 
+    /* The thread that made the call. */
+    pid_t thread() const
+    {
+        return thread_;
+    }
+
     bool is_answered() const
     {
         return handle_ == nullptr;
     }
+    /* Answers the caller, while the call goes on (interrupts.h): its own reply is dropped. */
+    void give_up(int error);
+    bool is_given_up() const
+    {
+        return given_up_;
+    }
     /* The replies. @error: of errno(3), 0: done. The others return whether the kernel has taken the
-     * reply: not if the caller was interrupted meanwhile. */
+     * reply: not if the caller was interrupted meanwhile, or was given up. */
     void end(int error);
     bool entry(const Told &told);
     bool created(const Told &told, const fuse_file_info &file);
@@ -75,20 +87,22 @@ class Request
     /* Does a signal end the call? */
     bool is_interrupted() const
     {
-        return fuse_req_interrupted(handle_) != 0;
+        return given_up_ || fuse_req_interrupted(handle_) != 0;
     }
 
-    /* Of fuse_add_direntry(). */
+    /* Of libfuse; nullptr after the reply. */
     fuse_req_t handle() const
     {
         return handle_;
     }
 
   private:
-    fuse_req_t take();
+    template <class Reply> bool reply(Reply reply);
 
     fuse_req_t handle_;
     Credentials who_;
+    pid_t thread_;
+    bool given_up_ = false;
 };
 
 } // namespace rfs
