@@ -18,6 +18,7 @@
 #include "cli.h"
 
 #include <cinttypes>
+#include <cstring>
 #include <set>
 #include <sstream>
 
@@ -144,18 +145,38 @@ static int print_findings(const dtx::Findings &findings)
     return broken == 0 ? 0 : 4;
 }
 
+/* Throws std::runtime_error if a client that lives has the volume open. */
+static void expect_unused(const OpenVolume &open)
+{
+    ClientSet clients{};
+
+    open.cluster->each_row(open.volume.tables.mounts.number, 0,
+                           [&](uint64_t, const void *bytes, size_t) {
+                               MountsRow row;
+
+                               std::memcpy(&row, bytes, sizeof(row));
+                               clients = row.clients;
+                           });
+    for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
+        if (clients.has(c) && !open.cluster->inherit(c))
+            throw std::runtime_error("client number " + std::to_string(client_number(c)) +
+                                     " has the volume open: unmount it everywhere first");
+}
+
 Body add_check(CLI::App &app)
 {
     struct Options {
         PlaceOptions place;
         std::string name;
         bool data = false;
+        bool offline = false;
     };
     auto options = std::make_shared<Options>();
 
     app.add_option("NAME", options->name, "of the volume")->required();
     add_place(app, options->place);
     app.add_flag("--data", options->data, "read all blocks, on each copy, too");
+    app.add_flag("--offline", options->offline, "fail if a client has the volume open");
     app.footer("First finishes what dead clients have begun. Other clients must not change the "
                "volume\nmeanwhile. Exit status: 0 nothing is wrong, 4 something is, 8 it could not "
                "look.");
@@ -163,6 +184,8 @@ Body add_check(CLI::App &app)
         try {
             OpenVolume open = open_volume(options->name, servers_of(options->place, options->name));
 
+            if (options->offline)
+                expect_unused(open);
             (void)open.cluster->recover();
 
             dtx::Cluster::Reading reading(*open.cluster); /* connects once for all tables */

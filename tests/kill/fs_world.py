@@ -100,6 +100,7 @@ class World:
         shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.folder = tempfile.mkdtemp(prefix=name + "-", dir=shared)
         self.pool_mib = pool_mib
+        self.bytes_per_inode = "16K"
         self.mode = ""  # of the URLs: "" maps the pools, ",mode=ring" does not
         self.servers = [None] * SERVERS
         self.daemons = {}
@@ -154,7 +155,7 @@ class World:
             self.remove_pool(i)
             self.start_server(i)
         code, said = self.rpm_fs("mkfs", VOLUME, "--size", f"{size_mib}M", "--replicas", str(COPIES),
-                                 "--bytes-per-inode", "16K")
+                                 "--bytes-per-inode", self.bytes_per_inode)
         if code != 0:
             raise Failed(f"mkfs ended with {code}: {said}")
 
@@ -199,7 +200,7 @@ class World:
         return done.returncode, done.stdout
 
     def check(self):
-        code, said = self.rpm_fs("check", VOLUME, "--data", mode="")
+        code, said = self.rpm_fs("check", VOLUME, "--data", "--offline", mode="")
         if code != 0 or not said.endswith("check clean\n"):
             raise Failed(f"rpm-fs check --data ended with {code}:\n{said}")
 
