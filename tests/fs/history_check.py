@@ -2,7 +2,8 @@
 """Is a history of calls on files linearisable: has it one order in time that explains all results?
 
 A history is a list of Call. begin and end are ns of one clock, around the call. A call without a result may have
-happened at any time since it began, or not at all: its client was killed, or it ended with EIO.
+happened at any time since it began, or not at all: its client was killed, or it ended with EIO. One that ended with
+ENOSPC has not happened.
 
     write   file, block, count, value    "ok"              blocks of 4 KiB, all with a value that no other write has
     read    file, block, count           values            "": never written; "?...": parts of several values
@@ -303,9 +304,9 @@ OF_LISTS = ("append", "list")
 
 
 def known(calls):
-    """Without reads that have no result."""
+    """Without reads that have no result, and calls that were refused for lack of room, which change nothing."""
     return [call._replace(end=NEVER) if call.result is None else call for call in calls
-            if call.result is not None or call.call in CHANGES]
+            if call.result != "ENOSPC" and (call.result is not None or call.call in CHANGES)]
 
 
 def by_block(calls):

@@ -149,10 +149,19 @@ class Client:
 
         def act():
             data = os.pread(fd, 1 << 20, 0)
-            return lambda: values_of(data, RECORD)
+            return lambda: self.records(data)
 
         self.make("list", [file], act)
         os.close(fd)
+
+    def records(self, data):
+        """Without zeros at the end, which are a known fault of reads by the kernel's pages: it may find that a file has
+        become longer after it has read the page. The list is then one of before."""
+        values = values_of(data, RECORD)
+        while values and values[-1] == "":
+            self.note({"zeros": len(values)})
+            values.pop()
+        return values
 
     def some_name(self):
         return f"names/n{self.random.randrange(NAMES)}"
@@ -231,7 +240,7 @@ def calls_of(client, path):
             if "call" in noted:
                 begun = noted
                 calls.append(Call(client, noted["call"], noted["args"], None, noted["begin"], NEVER))
-            elif begun is not None:
+            elif begun is not None and "end" in noted:
                 calls[-1] = calls[-1]._replace(result=noted["result"], end=noted["end"])
                 if noted["result"] == "EIO":
                     calls[-1] = calls[-1]._replace(result=None, end=NEVER)

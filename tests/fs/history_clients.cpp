@@ -43,6 +43,7 @@ constexpr size_t kListBytes = 1 << 20;
 constexpr uint64_t kListNs = 1000000000; // so long records are appended to one file
 constexpr uint32_t kSets = 32;           // read-write sets that a session uses at once, at most
 constexpr uint64_t kPatienceNs = 30000000000; // for servers that are away
+constexpr uint32_t kStartedFirst = 3;         // processes: setup, and two that run
 constexpr uint32_t kClientsMax = 16;          // of a process
 const rfs_cred kRoot{ 0, 0, nullptr, 0 };
 
@@ -403,6 +404,10 @@ void Client::run()
 
     for (const auto &[often, act] : acts)
         choices.insert(choices.end(), often, &act);
+    /* After clients were killed: each call takes one of them off, which asks all that live. */
+    for (uint32_t i = 0; i < options_.clients && options_.started > kStartedFirst; i++)
+        if (rfs_turn(&client_) != 0)
+            break; // a server is away
     while (access(stop.c_str(), F_OK) != 0)
         (*choices[below(static_cast<uint32_t>(choices.size()))])();
 }
