@@ -248,13 +248,15 @@ void measure_names(Load &load, const LoadOptions &options, uint32_t threads, con
         crew.work([&](uint32_t t) { owned[t].names = make(t); });
         row("create",
             [&](uint32_t t, uint64_t i) { return owned[t].create(i, options.files_max); });
+        if (options.keep)
+            return;
         row("stat", [&](uint32_t t, uint64_t i) { return owned[t].stat(i); });
         row("rename", [&](uint32_t t, uint64_t i) { return owned[t].rename(i); });
         row("unlink", [&](uint32_t t, uint64_t) { return owned[t].unlink(); });
     };
 
     crew.work(rows, [&](uint32_t t) {
-        while (owned[t].unlink()) {
+        while (!options.keep && owned[t].unlink()) {
         }
         owned[t].names.reset();
     });

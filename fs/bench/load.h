@@ -25,6 +25,7 @@ struct LoadOptions {
     std::vector<uint32_t> threads = { 1 };
     double seconds = 1;          /* of each row */
     uint64_t files_max = 100000; /* names that each thread makes at most */
+    bool keep = false;           /* only the row create, whose files stay */
     std::string json;            /* file; empty: none */
 };
 
@@ -105,7 +106,8 @@ class Names
 
 using MakeNames = std::function<std::unique_ptr<Names>(uint32_t thread)>;
 
-/* The rows create, stat, rename and unlink, with so many threads. Leaves no file behind. */
+/* The rows create, stat, rename and unlink, with so many threads. Leaves no file behind, unless
+ * LoadOptions::keep is set. */
 void measure_names(Load &load, const LoadOptions &options, uint32_t threads, const MakeNames &make);
 
 } // namespace rfs::bench

@@ -25,6 +25,7 @@ inline void add_load(CLI::App &app, LoadOptions &options)
     app.add_option("--files", options.files_max,
                    "that each thread makes at most, in the row create (100000)")
         ->check(CLI::PositiveNumber);
+    app.add_flag("--keep", options.keep, "of names only the row create, and leave its files");
     app.add_option("--json", options.json, "write the rows to this file, - for standard output");
 }
 
