@@ -2,15 +2,17 @@
 """fs_world.py: servers, a volume on them and its mounts, as processes below one folder. For the programs of this
 folder that run the file system.
 """
+import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 
-DEADLINE_S = 60
+DEADLINE_S = 120
 SERVERS = 3
 COPIES = 2
 MIB = 1 << 20
@@ -29,16 +31,26 @@ def is_mounted(where):
         return False
 
 
+def free_port():
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return bound.getsockname()[1]
+
+
 class World:
     """Servers s0, s1, ... and mounts by name, each with a log NAME.log, in a new folder that is removed at the end.
 
     To be used by with."""
 
-    def __init__(self, programs, volume, volume_bytes):
+    def __init__(self, programs, volume, volume_bytes, servers=SERVERS, copies=COPIES, over="shm", spare=256 * MIB):
         self.programs = programs
         self.volume = volume
         self.volume_bytes = volume_bytes
-        self.servers = [None] * SERVERS
+        self.copies = copies
+        self.spare = spare  # bytes of each pool beside files and usual tables
+        self.over = over  # clients reach the servers: shm or tcp
+        self.ports = [free_port() for _ in range(servers)] if over == "tcp" else []
+        self.servers = [None] * servers
         self.mounts = {}
         self.kills = 0
         shared = "/dev/shm" if "TMPDIR" not in os.environ and os.access("/dev/shm", os.W_OK) else None
@@ -54,8 +66,11 @@ class World:
     def path(self, name):
         return os.path.join(self.scratch, name)
 
+    def url(self, i):
+        return f"tcp://127.0.0.1:{self.ports[i]}/pool" if self.ports else f"shm:{self.path(f's{i}')}"
+
     def urls(self):
-        return [word for i in range(SERVERS) for word in ("--url", f"shm:{self.path(f's{i}')}")]
+        return [word for i in range(len(self.servers)) for word in ("--url", self.url(i))]
 
     def log(self, name):
         return open(self.path(name + ".log"), "ab")
@@ -74,22 +89,28 @@ class World:
 
     def start_server(self, i):
         name = f"s{i}"
-        size = (self.volume_bytes * COPIES // SERVERS * 5 // 4 // MIB + 256) * MIB
+        size = self.volume_bytes * self.copies // len(self.servers) * 5 // 4 // MIB * MIB + self.spare
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path(name))  # of a server that was killed; await_server() waits for it
+        listen = f"shm:{self.path(name)}" + (f" {self.url(i)}" if self.ports else "")
         self.servers[i] = subprocess.Popen(
             [os.path.join(self.programs, "rpm-server"), "--pool", self.path(f"pool{i}"), "--size", str(size),
-             "--dram", "32M", "--listen", f"shm:{self.path(name)}", "--domain", "adr", "--quiet"],
+             "--dram", "32M", "--listen", listen, "--domain", "adr", "--quiet"],
             stdin=subprocess.DEVNULL, stdout=self.log(name), stderr=subprocess.STDOUT)
 
     def await_server(self, i):
         name = f"s{i}"
         self.wait(name, lambda: os.path.exists(self.path(name)), self.servers[i])
 
-    def make_volume(self, *options):
-        for i in range(SERVERS):
+    def start_servers(self):
+        for i in range(len(self.servers)):
             self.start_server(i)
-        for i in range(SERVERS):
+        for i in range(len(self.servers)):
             self.await_server(i)
-        made = self.rpm_fs("mkfs", self.volume, "--replicas", str(COPIES), "--size", str(self.volume_bytes), *options)
+
+    def make_volume(self, *options):
+        self.start_servers()
+        made = self.rpm_fs("mkfs", self.volume, "--replicas", str(self.copies), "--size", str(self.volume_bytes), *options)
         if made.returncode != 0:
             die("mkfs failed: " + made.stderr)
 
