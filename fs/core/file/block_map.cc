@@ -62,8 +62,8 @@ Pointer BlockMap::get(uint64_t block) const
 {
     RFS_ASSERT(has(block));
 
-    Pointer pointer = block < kInodePointers ? node_.row.pointers[block]
-                                             : row_.pointers[block % kMapPointers];
+    Pointer pointer =
+        block < kInodePointers ? node_.row.pointers[block] : row_.pointers[block % kMapPointers];
 
     expect_sound(block, pointer);
     return pointer;
