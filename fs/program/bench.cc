@@ -5,7 +5,7 @@
  * Tests: tests/tools/fs_test
  */
 #include "bench/options.h"
-#include "bench/volume.h"
+#include "program/bench_rows.h"
 #include "program/command.h"
 
 #include "cli.h"

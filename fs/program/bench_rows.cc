@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * volume.cc: each thread is a client with a directory of its own.
+ * bench_rows.cc: the rows of rpm-fs bench: each thread is a client with a directory of its own.
  *
  * Tests: tests/tools/fs_test
  */
-#include "bench/volume.h"
+#include "program/bench_rows.h"
+
+#include "program/command.h"
 
 #include "tool.h"
 
 #include <algorithm>
-#include <cstring>
 #include <random>
 
 namespace rfs::bench
@@ -18,14 +19,6 @@ namespace rfs::bench
 static constexpr uint64_t kLarge = 1 << 20;
 static constexpr uint64_t kSmall = 4096;
 
-static void check(const std::string &what, int64_t result)
-{
-    if (result < 0)
-        throw cli::Failure(
-            what + ": " +
-            (rfs_last_error()[0] != '\0' ? rfs_last_error() : strerror(static_cast<int>(-result))));
-}
-
 /* A client and its directory. */
 class Place
 {
@@ -33,7 +26,7 @@ class Place
     Place(const OpenClient &open, const std::string &directory)
         : client_(open()), directory_(directory)
     {
-        check(directory_, rfs_mkdir(client_, &who_, directory_.c_str(), 0700));
+        checked(directory_, rfs_mkdir(client_, &who_, directory_.c_str(), 0700));
     }
     ~Place()
     {
@@ -71,24 +64,24 @@ class VolumeNames : public Names
     {
         rfs_file *file = nullptr;
 
-        check("create", rfs_open(place_.client(), place_.who(), place_.path(name).c_str(),
-                                 O_WRONLY | O_CREAT | O_EXCL, 0644, &file));
+        checked("create", rfs_open(place_.client(), place_.who(), place_.path(name).c_str(),
+                                   O_WRONLY | O_CREAT | O_EXCL, 0644, &file));
         rfs_close(&file);
     }
     void stat(const std::string &name) override
     {
         struct stat stat;
 
-        check("stat", rfs_lstat(place_.client(), place_.who(), place_.path(name).c_str(), &stat));
+        checked("stat", rfs_lstat(place_.client(), place_.who(), place_.path(name).c_str(), &stat));
     }
     void rename(const std::string &from, const std::string &to) override
     {
-        check("rename", rfs_rename(place_.client(), place_.who(), place_.path(from).c_str(),
-                                   place_.path(to).c_str(), 0));
+        checked("rename", rfs_rename(place_.client(), place_.who(), place_.path(from).c_str(),
+                                     place_.path(to).c_str(), 0));
     }
     void unlink(const std::string &name) override
     {
-        check("unlink", rfs_unlink(place_.client(), place_.who(), place_.path(name).c_str()));
+        checked("unlink", rfs_unlink(place_.client(), place_.who(), place_.path(name).c_str()));
     }
 
   private:
@@ -119,8 +112,8 @@ class Contents
         uint64_t at = i * kLarge % bytes_;
 
         if (at == 0)
-            check("cut", rfs_ftruncate(file_, 0));
-        check("write", rfs_pwrite(file_, buffer_.data(), kLarge, at));
+            checked("cut", rfs_ftruncate(file_, 0));
+        checked("write", rfs_pwrite(file_, buffer_.data(), kLarge, at));
     }
     void read_next(uint64_t i)
     {
@@ -130,7 +123,7 @@ class Contents
     {
         uint64_t from = i * kSmall % kLarge; /* each time other bytes */
 
-        check("overwrite", rfs_pwrite(file_, &buffer_[from], kSmall, somewhere()));
+        checked("overwrite", rfs_pwrite(file_, &buffer_[from], kSmall, somewhere()));
     }
     void read_somewhere(uint64_t)
     {
@@ -146,8 +139,8 @@ class Contents
   private:
     void open_new()
     {
-        check("create", rfs_open(place_.client(), place_.who(), place_.path("contents").c_str(),
-                                 O_RDWR | O_CREAT, 0600, &file_));
+        checked("create", rfs_open(place_.client(), place_.who(), place_.path("contents").c_str(),
+                                   O_RDWR | O_CREAT, 0600, &file_));
     }
     void remove()
     {
@@ -162,7 +155,7 @@ class Contents
     {
         ssize_t got = rfs_pread(file_, buffer_.data(), size, offset);
 
-        check("read", got);
+        checked("read", got);
         if (static_cast<uint64_t>(got) != size)
             throw cli::Failure("read " + std::to_string(got) + " bytes at " +
                                std::to_string(offset) + ", expected " + std::to_string(size));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * volume.h: the rows of rpm-fs bench: files of a volume, by librpmfs.
+ * bench_rows.h: the rows of rpm-fs bench: files of a volume, by librpmfs.
  *
  * Tests: tests/tools/fs_test
  */
-#ifndef FS_BENCH_VOLUME_H
-#define FS_BENCH_VOLUME_H
+#ifndef FS_PROGRAM_BENCH_ROWS_H
+#define FS_PROGRAM_BENCH_ROWS_H
 
 #include "bench/load.h"
 
