@@ -2,7 +2,7 @@
 """fs_speed.py: how fast the file system is, each time as a ratio to something else on the same memory, in turn with
 it. For scripts/fs.py.
 """
-import functools
+import contextlib
 import json
 import os
 import shutil
@@ -51,25 +51,6 @@ def output(*words, seconds=DEADLINE_S):
     return done.stdout
 
 
-class Made:
-    """A world with a volume."""
-
-    def __init__(self, world, options):
-        self.world = world
-        self.options = options
-
-    def __enter__(self):
-        try:
-            self.world.make_volume(*self.options)
-        except BaseException:
-            self.world.__exit__()
-            raise
-        return self.world
-
-    def __exit__(self, *_):
-        self.world.__exit__()
-
-
 class Bench:
     """Runs programs, and keeps the bars."""
 
@@ -83,8 +64,11 @@ class Bench:
         key = (bar.name, bar.what, bar.against)
         self.bars.setdefault(key, bar).ratios.append(ratio)
 
+    @contextlib.contextmanager
     def world(self, servers, copies, size, *options, **named):
-        return Made(World(self.build / "bin", "speed", size, servers, copies, **named), options)
+        with World(self.build / "bin", "speed", size, servers, copies, **named) as world:
+            world.make_volume(*options)
+            yield world
 
     def ours(self, world, only, threads=1, *options):
         """Seconds of a call, by name of the row; of threads together."""
@@ -136,9 +120,9 @@ def names(bench):
         for _ in range(bench.rounds):
             ours, both = bench.ours(world, "names"), bench.ours(world, "names", 2)
             for store, bar in (("sqlite", 8), ("lmdb", 1.5)):
-                theirs = bench.peer(store)
+                stored = bench.peer(store)
                 for row, rate in ours.items():
-                    bench.note(Bar("S3", row, f"times {store}", bar), rate / theirs[row])
+                    bench.note(Bar("S3", row, f"times {store}", bar), rate / stored[row])
             for row, rate in ours.items():
                 bench.note(Bar("S3", f"{row} by two threads", "times one", 1.7), both[row] / rate)
 
@@ -196,12 +180,12 @@ def through_fuse(bench, name, mounts, options, copies):
     bars = {"randread 4k": 0.85, "randwrite 4k": 0.75 if copies == 1 else 0.7, "read 1m": 0.8, "write 1m": 0.6,
             "create": 0.7, "stat": 0.95, "unlink": 0.7}
     with bench.world(3, copies, 512 * MIB, "--bytes-per-inode", "4K") as world:
-        ours = [world.mount(mount) for mount in mounts][0]
-        with Passthrough(world, program, options) as theirs:
+        mounted = [world.mount(mount) for mount in mounts][0]
+        with Passthrough(world, program, options) as passed:
             for _ in range(bench.rounds):
-                calls = [bench.calls(where) for where in (ours, theirs)]
+                calls = [bench.calls(where) for where in (mounted, passed)]
                 for row, bar in bars.items():
-                    pair = [fio(where, row) for where in (ours, theirs)] if row in JOBS else [
+                    pair = [fio(where, row) for where in (mounted, passed)] if row in JOBS else [
                         rows[row] for rows in calls]
                     bench.note(Bar(name, f"{row}, {copies} cop{'y' if copies == 1 else 'ies'}", "of passthrough_ll",
                                    bar), pair[0] / pair[1])

@@ -75,7 +75,7 @@ std::string write_against_write(uint64_t seed, uint32_t canary)
     uint32_t ino = at(all.one(), "/f");
     uint32_t shard = rfs::shard_of(ino, kServers);
     std::string mine = text_for("mine", 0, 2 * rfs::kBlockBytes);
-    std::string theirs = text_for("theirs", 0, 2 * rfs::kBlockBytes);
+    std::string second_text = text_for("theirs", 0, 2 * rfs::kBlockBytes);
     auto lease = all.one().finish(all.one().space().lease(shard, 2));
     bool wrote = false;
     auto body = [&](Call &call) -> dtx::Task<rfs::Node> {
@@ -83,7 +83,7 @@ std::string write_against_write(uint64_t seed, uint32_t canary)
             (void)co_await call.txn.read(call.tables().slabs, rfs::key_of(slab.shard, slab.number));
         if (!std::exchange(wrote, true)) {
             make_file(all.two(), "/g");
-            write_to(all.two(), at(all.two(), "/g"), 0, theirs);
+            write_to(all.two(), at(all.two(), "/g"), 0, second_text);
         }
         co_return co_await rfs::write(call, ino, { 0, mine.data(), mine.size() }, lease.room());
     };
@@ -93,7 +93,8 @@ std::string write_against_write(uint64_t seed, uint32_t canary)
     } catch (const rfs::Shortage &) { // the slab is another client's now
     }
     try {
-        return read_from(all.two(), at(all.two(), "/g")) == theirs ? "" : "a write was overwritten";
+        return read_from(all.two(), at(all.two(), "/g")) == second_text ? ""
+                                                                        : "a write was overwritten";
     } catch (const dtx::Error &error) {
         return error.what();
     }
