@@ -95,7 +95,7 @@ class World:
         listen = f"shm:{self.path(name)}" + (f" {self.url(i)}" if self.ports else "")
         self.servers[i] = subprocess.Popen(
             [os.path.join(self.programs, "rpm-server"), "--pool", self.path(f"pool{i}"), "--size", str(size),
-             "--dram", "32M", "--listen", listen, "--domain", "adr", "--quiet"],
+             "--dram", "64M", "--listen", listen, "--domain", "adr", "--quiet"],
             stdin=subprocess.DEVNULL, stdout=self.log(name), stderr=subprocess.STDOUT)
 
     def await_server(self, i):
