@@ -11,13 +11,16 @@
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 JOBS=${JOBS:-$(nproc)}
 CONFIGURE=() # further settings for cmake
+# ccache finds again what another clone compiled, also the tests with their precompiled header.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$TOP} CCACHE_NOHASHDIR=1
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 
 # The packages of the library and its programs; of their tests, first those of scripts/test without
 # options; and of drawing.
 BUILD_PACKAGES=(cmake ninja-build gcc g++ pkg-config libpmem2-dev libpmem-dev libpmemlog-dev
     libnuma-dev libxxhash-dev libssl-dev libibverbs-dev librdmacm-dev libcli11-dev nlohmann-json3-dev
     libsystemd-dev libfuse3-dev fuse3 catch2 python3)
-QUICK_PACKAGES=(git clang-14 libclang-rt-14-dev clang-format-14)
+QUICK_PACKAGES=(git ccache clang-14 libclang-rt-14-dev clang-format-14)
 TEST_PACKAGES=(mandoc valgrind strace binutils librpm-dev zsh)
 # The peers of rpm-bench compare --peer and dtx-peer, which report a missing one.
 PEER_PACKAGES=(librpma-dev libfabric-dev libsqlite3-dev liblmdb-dev)

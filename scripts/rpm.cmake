@@ -133,7 +133,9 @@ set(RPM_CROSS "^(golden_format|conform_.*|unit_(conn|log|plan|pool|region|pmem|s
 function(rpm_test_options name)
     target_compile_definitions(${name} PRIVATE CATCH_CONFIG_FAST_COMPILE
         $<$<BOOL:${CMAKE_CROSSCOMPILING}>:RPM_EMULATED>)
-    target_compile_options(${name} PRIVATE -O0 -g1)
+    # The two options of a precompiled header are what ccache needs to keep objects that use it.
+    target_compile_options(${name} PRIVATE -O0 -g1 $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+        "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endfunction()
 
 # rpm_unity(NAME): compiles the sources of each folder of a program as one, in half of the time. A name that two
