@@ -227,13 +227,20 @@ function(rpm_script_test name)
     rpm_test_properties(${name} "${arg_LABEL}" "${arg_TIMEOUT}")
 endfunction()
 
+# rpm_declares_options(FILE...): sources that mostly declare options of a command line: long to optimise, and nothing
+# there takes time to run.
+function(rpm_declares_options)
+    if(NOT LIBRPM_SANITIZE)
+        set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "-O0;-U_FORTIFY_SOURCE")
+    endif()
+endfunction()
+
 # rpm_program(NAME SOURCES main file...): an installed program; sees only the public headers. Its
-# first file parses the arguments: long to optimise, and nothing there takes time to run. A program that
-# calls the simulators' functions links rpm_sim beside.
+# first file declares the options. A program that calls the simulators' functions links rpm_sim beside.
 function(rpm_program name)
     cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
     list(GET arg_SOURCES 0 main)
-    set_source_files_properties(${main} PROPERTIES COMPILE_OPTIONS "-O0;-U_FORTIFY_SOURCE")
+    rpm_declares_options(${main})
     add_executable(${name} ${arg_SOURCES})
     target_link_libraries(${name} PRIVATE rpm rpm_tool rpm_build rpm_product)
     rpm_opens_sim(${name})

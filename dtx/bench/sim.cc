@@ -22,7 +22,7 @@ namespace
 
 constexpr const char *kScheme = "sim:";
 constexpr uint64_t kTraced = 2000;
-constexpr uint32_t kCoroutinesMax = 64; /* of a modelled thread */
+constexpr uint32_t kModelledMax = 64; /* of a modelled thread */
 
 std::string empty_file()
 {
@@ -88,10 +88,10 @@ void Sim::add_hints(const std::string &text)
 Sim::Sim(Options &options)
 {
     take_url(options.urls.front());
-    if (options.coroutines > kCoroutinesMax)
+    if (options.coroutines > kModelledMax)
         throw Error(0, "--coroutines " + std::to_string(options.coroutines) +
-                           ": the performance model runs at most " +
-                           std::to_string(kCoroutinesMax) + " in a thread");
+                           ": the performance model runs at most " + std::to_string(kModelledMax) +
+                           " in a thread");
     if (options.phases == "fewest")
         options.phases = "one-sided"; /* the model's default: it has no "fewest" */
     (void)model::parse_phases(options.phases);

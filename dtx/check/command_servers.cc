@@ -35,14 +35,14 @@ const char *const kRestoreExamples =
     "Examples:\n"
     "  dtx-check restore --server 1 shm:/tmp/a shm:/tmp/b shm:/tmp/c   /tmp/b is back\n";
 
-struct Options {
+struct ServerOptions {
     Wanted wanted;
     bool json = false;
 };
 
-std::shared_ptr<Options> add_options(CLI::App &app, const char *about, const char *examples)
+std::shared_ptr<ServerOptions> add_options(CLI::App &app, const char *about, const char *examples)
 {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<ServerOptions>();
 
     app.footer(examples);
     add_wanted(app, options->wanted);
@@ -55,7 +55,7 @@ std::shared_ptr<Options> add_options(CLI::App &app, const char *about, const cha
     return options;
 }
 
-int report(const Options &options, Found &database, const Recovery &recovery)
+int report(const ServerOptions &options, Found &database, const Recovery &recovery)
 {
     DatabaseResult result;
 
@@ -65,7 +65,7 @@ int report(const Options &options, Found &database, const Recovery &recovery)
     return cli::kDone;
 }
 
-int promote(const Options &options)
+int promote(const ServerOptions &options)
 {
     std::set<uint32_t> named(options.wanted.absent.begin(), options.wanted.absent.end());
     Found database = find_database(options.wanted);
@@ -74,7 +74,7 @@ int promote(const Options &options)
     return report(options, database, recovery);
 }
 
-int restore(const Options &options)
+int restore(const ServerOptions &options)
 {
     Found database = find_database(options.wanted);
 

@@ -21,14 +21,14 @@ namespace dtx::checks
 namespace
 {
 
-const char *const kExamples =
+const char *const kHistoryExamples =
     "Exit codes: 0 serialisable, 1 a violation, 2 wrong usage or an invalid or truncated file.\n"
     "Examples:\n"
     "  dtx-bench smallbank --history run.jsonl && dtx-check history run.jsonl\n"
     "  dtx-check history killed.jsonl final.jsonl --partial\n"
     "  dtx-check history run.jsonl --elle run.edn\n";
 
-struct Options {
+struct HistoryOptions {
     std::vector<std::string> files;
     std::string elle;
     history::CheckOptions check;
@@ -40,7 +40,7 @@ double seconds_since(std::chrono::steady_clock::time_point start)
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-int run(const Options &options)
+int run(const HistoryOptions &options)
 {
     auto start = std::chrono::steady_clock::now();
     history::History all;
@@ -65,9 +65,9 @@ int run(const Options &options)
 
 Body add_history(CLI::App &app)
 {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<HistoryOptions>();
 
-    app.footer(kExamples);
+    app.footer(kHistoryExamples);
     app.add_option("file", options->files,
                    "History files; several files, from several processes, are one history")
         ->required()

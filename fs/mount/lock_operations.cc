@@ -61,7 +61,7 @@ static struct flock range_of(const std::optional<LockRow> &lock, Client &client)
     return range;
 }
 
-static dtx::Task<> answer_get(Daemon &daemon, Request &request, uint32_t ino, LockRow wanted)
+static dtx::Task<> answer_test(Daemon &daemon, Request &request, uint32_t ino, LockRow wanted)
 {
     Client &client = daemon.client();
     auto body = [&](Call &call) { return test_lock(call, ino, wanted); };
@@ -75,12 +75,12 @@ static dtx::Task<> answer_get(Daemon &daemon, Request &request, uint32_t ino, Lo
 
 static void get_lock(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info, struct flock *range)
 {
-    daemon_of(handle).serve(handle, answer_get, number_of(ino), lock_of(*range, *info));
+    daemon_of(handle).serve(handle, answer_test, number_of(ino), lock_of(*range, *info));
 }
 
 /* @opened: the handle of the open file. */
-static dtx::Task<> answer_set(Daemon &daemon, Request &request, uint32_t ino, uint64_t opened,
-                              LockRow wanted, bool waits)
+static dtx::Task<> answer_lock(Daemon &daemon, Request &request, uint32_t ino, uint64_t opened,
+                               LockRow wanted, bool waits)
 {
     Client &client = daemon.client();
     auto interrupted = [&] { return request.is_interrupted() || daemon.is_ending(); };
@@ -110,7 +110,7 @@ static dtx::Task<> answer_set(Daemon &daemon, Request &request, uint32_t ino, ui
 static void set_lock_of_range(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info,
                               struct flock *range, int waits)
 {
-    daemon_of(handle).serve(handle, answer_set, number_of(ino), info->fh, lock_of(*range, *info),
+    daemon_of(handle).serve(handle, answer_lock, number_of(ino), info->fh, lock_of(*range, *info),
                             waits != 0);
 }
 
@@ -125,7 +125,7 @@ static void set_lock_of_file(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *
     wanted.type = (operation & LOCK_EX) != 0   ? LockType::write
                   : (operation & LOCK_SH) != 0 ? LockType::read
                                                : LockType::none;
-    daemon_of(handle).serve(handle, answer_set, number_of(ino), info->fh, wanted,
+    daemon_of(handle).serve(handle, answer_lock, number_of(ino), info->fh, wanted,
                             (operation & LOCK_NB) == 0);
 }
 

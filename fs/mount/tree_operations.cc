@@ -87,8 +87,8 @@ struct Name {
 
 } // namespace
 
-static dtx::Task<> answer_create(Daemon &daemon, Request &request, Name name, uint32_t mode,
-                                 uint32_t device, std::string target)
+static dtx::Task<> answer_make(Daemon &daemon, Request &request, Name name, uint32_t mode,
+                               uint32_t device, std::string target)
 {
     Credentials who = request.who_with_groups();
     Wanted wanted{ mode, device, target };
@@ -103,18 +103,18 @@ static void make_node(fuse_req_t handle, fuse_ino_t parent, const char *name, mo
 {
     uint32_t number = device_number(device);
 
-    daemon_of(handle).serve(handle, answer_create, { number_of(parent), name }, mode, number, "");
+    daemon_of(handle).serve(handle, answer_make, { number_of(parent), name }, mode, number, "");
 }
 
 static void make_directory(fuse_req_t handle, fuse_ino_t parent, const char *name, mode_t mode)
 {
-    daemon_of(handle).serve(handle, answer_create, { number_of(parent), name },
+    daemon_of(handle).serve(handle, answer_make, { number_of(parent), name },
                             S_IFDIR | (mode & 01777), 0, "");
 }
 
 static void make_link(fuse_req_t handle, const char *target, fuse_ino_t parent, const char *name)
 {
-    daemon_of(handle).serve(handle, answer_create, { number_of(parent), name }, S_IFLNK | 0777, 0,
+    daemon_of(handle).serve(handle, answer_make, { number_of(parent), name }, S_IFLNK | 0777, 0,
                             target);
 }
 
