@@ -14,9 +14,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from fs_world import MIB, World
+from fs_world import MIB, TOP, World
 
-TOP = Path(__file__).resolve().parent.parent
 TESTS = TOP / "tests" / "fs"
 VOLUME_BYTES = 512 * MIB
 ENDS_S = 10  # how long a process may take to end that was asked to, or killed

@@ -7,16 +7,16 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fs_world import DEADLINE_S, MIB, World, die, is_mounted
+from fs_peers import Gluster, Moose, Passthrough, output, own_network
+from fs_world import DEADLINE_S, MIB, TOP, World, die
 
-EXAMPLE = Path("/usr/share/doc/libfuse3-dev/examples/passthrough_ll.c")
 SECONDS = 1  # of a row
 FILES = 20000  # made, looked up and removed at a mount
+FEW = 2000  # of them at each of several file systems
 MANY = 1000000  # files in the volume that is recovered and checked
 
 
@@ -42,13 +42,6 @@ class Bar:
         rounds = f"{len(self.ratios)} rounds, {min(self.ratios):.3g}..{max(self.ratios):.3g}"
         return (f"{self.name} {self.what}: {value}{self.against and ' ' + self.against} (bar {'at most ' if self.most else ''}{self.bar:g}"
                 f"{self.unit}) {'ok' if self.holds() else 'MISSED'} ({rounds})")
-
-
-def output(*words, seconds=DEADLINE_S):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, timeout=seconds)
-    if done.returncode != 0:
-        die(f"{' '.join(map(str, words))} ended with {done.returncode}: {(done.stderr or done.stdout).strip()}")
-    return done.stdout
 
 
 class Bench:
@@ -80,9 +73,9 @@ class Bench:
         return rates(json.loads(output(self.build / "peer/fs-peer", store, "-t", threads, "-s", SECONDS, "--json",
                                        "-")))
 
-    def calls(self, where):
+    def calls(self, where, files=FILES):
         return rates(json.loads(output(self.build / "peer/fs-peer", "calls", "--dir", where, "-s", SECONDS, "--files",
-                                       FILES, "--json", "-")))
+                                       files, "--json", "-")))
 
     def region(self, url, direction, size):
         """Region writes or reads of the library, which are copies, flushed and fenced: calls a second."""
@@ -127,40 +120,12 @@ def names(bench):
                 bench.note(Bar("S3", f"{row} by two threads", "times one", 1.7), both[row] / rate)
 
 
-class Passthrough:
-    """FUSE's own limit: a daemon of libfuse's examples that hands requests on to a folder in memory."""
-
-    def __init__(self, world, program, options):
-        self.source = Path(world.path("source"))
-        self.where = Path(world.path("passed"))
-        for folder in (self.source, self.where):
-            folder.mkdir(exist_ok=True)
-        self.process = subprocess.Popen([program, "-f", "-o", f"source={self.source},cache=auto{options}", self.where],
-                                        stdin=subprocess.DEVNULL)
-        world.wait("passthrough_ll", lambda: is_mounted(self.where), self.process)
-
-    def __enter__(self):
-        return self.where
-
-    def __exit__(self, *_):
-        subprocess.run(["umount", self.where], check=True)
-        self.process.wait(DEADLINE_S)
-
-
-def build_passthrough(out):
-    if not EXAMPLE.exists():
-        die(f"{EXAMPLE} is missing: install libfuse3-dev")
-    flags = output("pkg-config", "--cflags", "--libs", "fuse3").split()
-    program = out / "passthrough_ll"
-    output("gcc", "-O2", "-o", program, EXAMPLE, *flags)
-    return program
-
-
 JOBS = {  # name of the row: options of fio, and what it reports
     "randread 4k": ("read", "--rw=randread", "--bs=4k", "--size=64m", "--direct=1"),
     "randwrite 4k": ("write", "--rw=randwrite", "--bs=4k", "--size=64m", "--direct=1"),
     "read 1m": ("read", "--rw=read", "--bs=1m", "--size=128m", "--direct=1"),
     "write 1m": ("write", "--rw=write", "--bs=1m", "--size=128m", "--direct=1"),
+    "randwrite 4k, each with fsync": ("write", "--rw=randwrite", "--bs=4k", "--size=64m", "--fsync=1"),
 }
 
 
@@ -176,12 +141,11 @@ def fio(where, name):
 
 
 def through_fuse(bench, name, mounts, options, copies):
-    program = build_passthrough(bench.out)
     bars = {"randread 4k": 0.85, "randwrite 4k": 0.75 if copies == 1 else 0.7, "read 1m": 0.8, "write 1m": 0.6,
             "create": 0.7, "stat": 0.95, "unlink": 0.7}
     with bench.world(3, copies, 512 * MIB, "--bytes-per-inode", "4K") as world:
         mounted = [world.mount(mount) for mount in mounts][0]
-        with Passthrough(world, program, options) as passed:
+        with Passthrough(world, bench.out, options) as passed:
             for _ in range(bench.rounds):
                 calls = [bench.calls(where) for where in (mounted, passed)]
                 for row, bar in bars.items():
@@ -201,6 +165,68 @@ def shared(bench):
     """S5: one of two mounts of a volume."""
     for copies in (1, 2):
         through_fuse(bench, "S5", "AB", ",timeout=0", copies)
+
+
+def two_mounts_rates(bench, mounted):
+    """Calls a second at the first of two mounts; what is read was written at the other one."""
+    calls = bench.calls(mounted[0], FEW)
+    at = {"read 1m": mounted[1]}
+    return {row: fio(at.get(row, mounted[0]), row) if row in JOBS else calls[row] for row in CLUSTER_BARS}
+
+
+CLUSTER_BARS = {"create": 3, "stat": 2, "randwrite 4k, each with fsync": 5, "write 1m": 1.2, "read 1m": 1.2}
+
+
+def clusters(bench):
+    """S6: two mounts, two copies, against the better of two file systems of others, over TCP on one machine."""
+    with own_network():
+        for _ in range(bench.rounds):
+            theirs = []
+            for Peer in (Gluster, Moose):
+                with World(bench.build / "bin", "speed", 0, 0) as folder, Peer(folder) as mounted:
+                    theirs.append(two_mounts_rates(bench, mounted))
+            for over in ("shm", "tcp"):
+                with bench.world(3, 2, 512 * MIB, "--bytes-per-inode", "4K", over=over) as world:
+                    ours = two_mounts_rates(bench, [world.mount(name) for name in "AB"])
+                for row, bar in CLUSTER_BARS.items():
+                    best = max(theirs, key=lambda rates: rates[row])
+                    bench.note(Bar("S6", f"{row} over {over}", "times the better of glusterfs, moosefs", bar),
+                               ours[row] / best[row])
+
+
+def daily(bench):
+    """S12: what people do in a directory: how many times as long as through FUSE to a folder in memory."""
+    with bench.world(3, 2, 1024 * MIB, "--bytes-per-inode", "8K") as world:
+        mounted = world.mount("A")
+        with Passthrough(world, bench.out, "") as passed:
+            for _ in range(bench.rounds):
+                took = [day(bench, Path(where)) for where in (mounted, passed)]
+                for what, ours in took[0].items():
+                    bench.note(Bar("S12", f"{what}, two copies", "times passthrough_ll", 3, True),
+                               ours / took[1][what])
+
+
+def day(bench, where):
+    """Seconds of each of the things that people do, in a new directory of @where."""
+    sources = bench.build / "fs/sqlite"
+    took = {}
+
+    def timed(what, *words):
+        start = time.monotonic()
+        output(*words)
+        took[what] = time.monotonic() - start
+
+    where = where / "day"
+    where.mkdir()
+    tree = where / "tree"
+    timed("untar the sources of SQLite", "tar", "-xf", sources / "source.tar", "-C", where)
+    timed("git clone of this repository", "git", "clone", "-q", "--no-local", TOP, tree)
+    timed("git status", "git", "-C", tree, "status", "--porcelain")
+    output("cmake", "-G", "Ninja", "-S", tree, "-B", tree / "build", "-DLIBRPM_TESTS=OFF", "-DLIBRPM_TOOLS=OFF")
+    timed("build of librpm", "cmake", "--build", tree / "build", "--target", "rpm")
+    timed("speed test of SQLite", sources / "speedtest1", "--size", 10, where / "database")
+    timed("rm -r of all that", "rm", "-r", where)
+    return took
 
 
 def round_trips(bench):
@@ -253,8 +279,8 @@ def idle(bench):
             bench.note(Bar("S11", f"idle mount over {mode}:", "", bar, True, " MiB"), kib / 1024)
 
 
-PARTS = {"S1": contents, "S2": contents, "S3": names, "S4": solo, "S5": shared, "S7": round_trips, "S8": many,
-         "S9": many, "S11": idle}
+PARTS = {"S1": contents, "S2": contents, "S3": names, "S4": solo, "S5": shared, "S6": clusters, "S7": round_trips,
+         "S8": many, "S9": many, "S11": idle, "S12": daily}
 
 
 def run(build, only, rounds, path):

@@ -11,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
+TOP = Path(__file__).resolve().parent.parent
 DEADLINE_S = 120
 SERVERS = 3
 COPIES = 2
