@@ -194,6 +194,16 @@ def clusters(bench):
                                ours[row] / best[row])
 
 
+def hot_row(bench):
+    """S13: four clients that make names in one directory, whose inode each call changes, against four directories."""
+    with bench.world(3, 2, 1024 * MIB, "--bytes-per-inode", "4K") as world:
+        for _ in range(bench.rounds):
+            one, four = bench.ours(world, "names", 4, "--one-directory"), bench.ours(world, "names", 4)
+            for row in ("create", "rename", "unlink"):
+                bench.note(Bar("S13", f"{row} by four clients in one directory", "of four directories", 0.5),
+                           one[row] / four[row])
+
+
 def daily(bench):
     """S12: what people do in a directory: how many times as long as through FUSE to a folder in memory."""
     with bench.world(3, 2, 1024 * MIB, "--bytes-per-inode", "8K") as world:
@@ -280,7 +290,7 @@ def idle(bench):
 
 
 PARTS = {"S1": contents, "S2": contents, "S3": names, "S4": solo, "S5": shared, "S6": clusters, "S7": round_trips,
-         "S8": many, "S9": many, "S11": idle, "S12": daily}
+         "S8": many, "S9": many, "S11": idle, "S12": daily, "S13": hot_row}
 
 
 def run(build, only, rounds, path):

@@ -28,6 +28,8 @@ Body add_bench(CLI::App &app)
     app.add_option("name", options->name, "of the volume")->required();
     app.add_option("--only", options->only, "contents: the rows of reading and writing; or names")
         ->check(CLI::IsMember({ "contents", "names" }));
+    app.add_flag("--one-directory", options->volume.one_directory,
+                 "all threads make their names in the same directory");
     cli::size_option(&app, "--file-bytes", options->volume.file_bytes,
                      "size of the file that each thread writes and reads (64M)");
     bench::add_load(app, options->volume.load);

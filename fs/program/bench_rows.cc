@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_rows.cc: the rows of rpm-fs bench: each thread is a client with a directory of its own.
+ * bench_rows.cc: the rows of rpm-fs bench: each thread is a client, with a directory of its own or all
+ * with the same one.
  *
  * Tests: tests/tools/fs_test
  */
@@ -19,14 +20,17 @@ namespace rfs::bench
 static constexpr uint64_t kLarge = 1 << 20;
 static constexpr uint64_t kSmall = 4096;
 
-/* A client and its directory. */
+/* A client and its directory, which others may have as well: the last one removes it. */
 class Place
 {
   public:
     Place(const OpenClient &open, const std::string &directory)
         : client_(open()), directory_(directory)
     {
-        checked(directory_, rfs_mkdir(client_, &who_, directory_.c_str(), 0700));
+        int error = rfs_mkdir(client_, &who_, directory_.c_str(), 0700);
+
+        if (error != -EEXIST)
+            checked(directory_, error);
     }
     ~Place()
     {
@@ -58,13 +62,17 @@ class Place
 class VolumeNames : public Names
 {
   public:
-    VolumeNames(const OpenClient &open, const std::string &directory) : place_(open, directory) {}
+    /* @prefix: of its names, which other threads do not have. */
+    VolumeNames(const OpenClient &open, const std::string &directory, std::string prefix)
+        : place_(open, directory), prefix_(std::move(prefix))
+    {
+    }
 
     void create(const std::string &name) override
     {
         rfs_file *file = nullptr;
 
-        checked("create", rfs_open(place_.client(), place_.who(), place_.path(name).c_str(),
+        checked("create", rfs_open(place_.client(), place_.who(), path(name).c_str(),
                                    O_WRONLY | O_CREAT | O_EXCL, 0644, &file));
         rfs_close(&file);
     }
@@ -72,20 +80,26 @@ class VolumeNames : public Names
     {
         struct stat stat;
 
-        checked("stat", rfs_lstat(place_.client(), place_.who(), place_.path(name).c_str(), &stat));
+        checked("stat", rfs_lstat(place_.client(), place_.who(), path(name).c_str(), &stat));
     }
     void rename(const std::string &from, const std::string &to) override
     {
-        checked("rename", rfs_rename(place_.client(), place_.who(), place_.path(from).c_str(),
-                                     place_.path(to).c_str(), 0));
+        checked("rename",
+                rfs_rename(place_.client(), place_.who(), path(from).c_str(), path(to).c_str(), 0));
     }
     void unlink(const std::string &name) override
     {
-        checked("unlink", rfs_unlink(place_.client(), place_.who(), place_.path(name).c_str()));
+        checked("unlink", rfs_unlink(place_.client(), place_.who(), path(name).c_str()));
     }
 
   private:
+    std::string path(const std::string &name) const
+    {
+        return place_.path(prefix_ + name);
+    }
+
     Place place_;
+    std::string prefix_;
 };
 
 /* A file of a thread. */
@@ -209,7 +223,8 @@ void measure_volume(const VolumeOptions &options, const OpenClient &open)
         }
         if (options.names)
             measure_names(load, options.load, threads, [&](uint32_t t) {
-                return std::make_unique<VolumeNames>(open, directory(t));
+                return std::make_unique<VolumeNames>(open, directory(options.one_directory ? 0 : t),
+                                                     std::to_string(t) + "-");
             });
     }
     load.finish();

@@ -20,6 +20,7 @@ struct VolumeOptions {
     LoadOptions load;
     bool contents = true;           /* the rows of reading and writing */
     bool names = true;              /* the rows of create, stat, rename and unlink */
+    bool one_directory = false;     /* all threads make names in the same one */
     uint64_t file_bytes = 64 << 20; /* of the file that each thread writes and reads; at
                                        least kFileLeast */
 };
