@@ -202,6 +202,7 @@ int Daemon::error_of_exception()
     } catch (const std::bad_alloc &) {
         return ENOMEM;
     } catch (const std::exception &error) {
+        counts_.faults++;
         report(error.what());
         return EIO;
     }

@@ -17,6 +17,7 @@
 #include "mount/interrupts.h"
 #include "mount/page_drops.h"
 #include "mount/request.h"
+#include "mount/statistics.h"
 
 #include <cstdint>
 #include <functional>
@@ -57,6 +58,10 @@ class Daemon
         return client_;
     }
 
+    Counts &counts()
+    {
+        return counts_;
+    }
     HeldLocks &locks()
     {
         return locks_;
@@ -101,6 +106,7 @@ class Daemon
 
         told.node = co_await client_.call(who, with_solo);
         told.keep_until_ns = solo ? begin + kKeepNs : 0;
+        counts_.solo = solo;
         co_return told;
     }
 
@@ -164,6 +170,7 @@ class Daemon
     Client &client_;
     std::function<void(const std::string &)> log_;
     fuse_session *session_ = nullptr; /* while it runs */
+    Counts counts_;
     HeldLocks locks_;
     Interrupts interrupts_;
     uint64_t handles_ = 0;

@@ -124,6 +124,7 @@ static dtx::Task<> answer_read(Daemon &daemon, Request &request, uint32_t ino, s
     };
     size_t got = co_await daemon.client().call(request.who(), body);
 
+    daemon.counts().read_bytes += got;
     (void)request.bytes(into.get(), got);
 }
 
@@ -148,6 +149,7 @@ static dtx::Task<> answer_write(Daemon &daemon, Request &request, uint32_t ino, 
         daemon.lost_pages(ino);
     else if (bytes.size != 0)
         daemon.changed(node);
+    daemon.counts().written_bytes += bytes.size;
     request.written(bytes.size);
 }
 

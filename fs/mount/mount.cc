@@ -52,6 +52,7 @@ static fuse_lowlevel_ops operations(bool xattrs)
     add_lock_operations(operations);
     if (xattrs)
         add_xattr_operations(operations);
+    add_statistics(operations);
     return operations;
 }
 

@@ -18,11 +18,11 @@ inline Daemon &daemon_of(fuse_req_t handle)
     return *static_cast<Daemon *>(fuse_req_userdata(handle));
 }
 
-/* The kernel knows files by the numbers that the daemon has given it. */
+/* The kernel knows files by the numbers that the daemon has given it. 0, which no file has, is that
+ * of the folder of statistics.h and its files. */
 inline uint32_t number_of(fuse_ino_t ino)
 {
-    RFS_ASSERT(ino <= UINT32_MAX);
-    return static_cast<uint32_t>(ino);
+    return is_statistics(ino) ? 0 : static_cast<uint32_t>(ino);
 }
 
 /* Names and attributes. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_rows.cc: the rows of rpm-fs bench: each thread is a client, with a directory of its own or all
- * with the same one.
+ * bench_rows.cc: the rows of rpm-fs bench: each thread is a client, with a directory of its own or
+ * all with the same one.
  *
  * Tests: tests/tools/fs_test
  */

@@ -76,6 +76,11 @@ class OpenFiles
         return true;
     }
 
+    size_t size() const
+    {
+        return count_.size();
+    }
+
   private:
     std::unordered_map<uint32_t, uint32_t> count_;
 };

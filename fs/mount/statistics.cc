@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * statistics.cc: wraps the operations of a mount.
+ *
+ * Tests: tests/fs/mount_test
+ */
+#include "mount/statistics.h"
+
+#include "mount/operations.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace rfs
+{
+
+using Json = nlohmann::ordered_json;
+
+static constexpr fuse_ino_t kFolder = fuse_ino_t{ 1 } << 32;
+static constexpr fuse_ino_t kText = kFolder + 1;
+static constexpr fuse_ino_t kJson = kFolder + 2;
+
+static constexpr const char *kKinds[] = {
+    "lookup",   "getattr",   "setattr",     "readlink", "mknod",   "mkdir",       "unlink",
+    "rmdir",    "rename",    "link",        "statfs",   "open",    "create",      "release",
+    "read",     "write",     "fallocate",   "lseek",    "readdir", "readdirplus", "getxattr",
+    "setxattr", "listxattr", "removexattr", "getlk",    "setlk",   "flock",
+};
+static_assert(std::size(kKinds) == static_cast<size_t>(Kind::count));
+
+/* What the operations of the volume are; the same for all mounts of a process. */
+static fuse_lowlevel_ops served;
+
+static Json object_of(Daemon &daemon)
+{
+    const Counts &counts = daemon.counts();
+    const dtx::Counters &session = daemon.client().session().counters();
+    Json requests;
+
+    for (size_t i = 0; i < std::size(kKinds); i++)
+        requests[kKinds[i]] = counts.requests[i];
+    return {
+        { "requests", requests },
+        { "read_bytes", counts.read_bytes },
+        { "written_bytes", counts.written_bytes },
+        { "faults", counts.faults },
+        { "open_files", daemon.client().open_files().size() },
+        { "solo", counts.solo },
+        { "transactions",
+          { { "committed", session.committed },
+            { "conflicts", session.conflicts },
+            { "unknown", session.unknown } } },
+        { "servers",
+          { { "operations", session.remote },
+            { "round_trips", session.round_trips },
+            { "sent_bytes", session.sent_bytes },
+            { "received_bytes", session.received_bytes },
+            { "rejoined", session.rejoined } } },
+    };
+}
+
+static std::string text_of(const Json &object)
+{
+    Json flat = object.flatten();
+    std::string text;
+
+    for (const auto &[path, value] : flat.items()) {
+        std::string name = path.substr(1);
+
+        std::replace(name.begin(), name.end(), '/', '.');
+        text += name + " " + value.dump() + "\n";
+    }
+    return text;
+}
+
+static struct stat stat_of_own(fuse_ino_t ino)
+{
+    struct stat stat {
+    };
+
+    stat.st_ino = ino;
+    stat.st_mode = ino == kFolder ? S_IFDIR | 0555 : S_IFREG | 0444;
+    stat.st_nlink = ino == kFolder ? 2 : 1;
+    return stat;
+}
+
+/* 0: there is no file with that name. */
+static fuse_ino_t own_name(fuse_ino_t parent, std::string_view name)
+{
+    if (parent == kRootIno)
+        return name == ".rpmfs" ? kFolder : 0;
+    if (parent != kFolder)
+        return 0;
+    return name == "stats" ? kText : name == "stats.json" ? kJson : 0;
+}
+
+namespace
+{
+
+/* Counts requests of a kind. Those for the folder that no function below serves are refused. */
+template <auto Member, Kind kind> struct Counted;
+
+template <class... Args, void (*fuse_lowlevel_ops::*Member)(fuse_req_t, fuse_ino_t, Args...),
+          Kind kind>
+struct Counted<Member, kind> {
+    static void serve(fuse_req_t handle, fuse_ino_t ino, Args... args)
+    {
+        if (is_statistics(ino)) {
+            fuse_reply_err(handle, EPERM);
+            return;
+        }
+        daemon_of(handle).counts().requests[static_cast<size_t>(kind)]++;
+        (served.*Member)(handle, ino, args...);
+    }
+};
+
+} // namespace
+
+template <auto Member, Kind kind> static void count(fuse_lowlevel_ops &operations)
+{
+    if (operations.*Member != nullptr)
+        operations.*Member = Counted<Member, kind>::serve;
+}
+
+static void look_up_own(fuse_req_t handle, fuse_ino_t parent, const char *name)
+{
+    fuse_entry_param entry{};
+
+    entry.ino = own_name(parent, name);
+    if (entry.ino == 0 && !is_statistics(parent)) {
+        Counted<&fuse_lowlevel_ops::lookup, Kind::lookup>::serve(handle, parent, name);
+    } else if (entry.ino == 0) {
+        fuse_reply_err(handle, ENOENT);
+    } else {
+        entry.attr = stat_of_own(entry.ino);
+        fuse_reply_entry(handle, &entry);
+    }
+}
+
+static void attributes_own(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
+{
+    struct stat stat = stat_of_own(ino);
+
+    if (is_statistics(ino))
+        fuse_reply_attr(handle, &stat, 0);
+    else
+        Counted<&fuse_lowlevel_ops::getattr, Kind::getattr>::serve(handle, ino, info);
+}
+
+/* What is read is as of the moment of opening. */
+static void open_own(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
+{
+    if (!is_statistics(ino)) {
+        Counted<&fuse_lowlevel_ops::open, Kind::open>::serve(handle, ino, info);
+        return;
+    }
+    if ((info->flags & O_ACCMODE) != O_RDONLY) {
+        fuse_reply_err(handle, EACCES);
+        return;
+    }
+    Json object = object_of(daemon_of(handle));
+    auto text =
+        std::make_unique<std::string>(ino == kJson ? object.dump(2) + "\n" : text_of(object));
+
+    info->fh = reinterpret_cast<uintptr_t>(text.get());
+    info->direct_io = 1;
+    if (fuse_reply_open(handle, info) == 0)
+        (void)text.release(); /* until release_own() */
+}
+
+static std::string *text_at(const fuse_file_info *info)
+{
+    return reinterpret_cast<std::string *>(static_cast<uintptr_t>(info->fh));
+}
+
+static void read_own(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t offset,
+                     fuse_file_info *info)
+{
+    if (!is_statistics(ino)) {
+        Counted<&fuse_lowlevel_ops::read, Kind::read>::serve(handle, ino, size, offset, info);
+        return;
+    }
+    const std::string &text = *text_at(info);
+    size_t begin = std::min(static_cast<size_t>(offset), text.size());
+
+    fuse_reply_buf(handle, text.data() + begin, std::min(size, text.size() - begin));
+}
+
+static void release_own(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
+{
+    if (!is_statistics(ino)) {
+        Counted<&fuse_lowlevel_ops::release, Kind::release>::serve(handle, ino, info);
+        return;
+    }
+    delete text_at(info);
+    fuse_reply_err(handle, 0);
+}
+
+/* An entry of a list, with the file if the kernel asks for it; not that of "." and "..", which it
+ * knows. */
+static size_t add_own(fuse_req_t handle, char *into, size_t room, size_t i, bool with_file)
+{
+    static constexpr std::pair<const char *, fuse_ino_t> kEntries[] = {
+        { ".", kFolder }, { "..", kRootIno }, { "stats", kText }, { "stats.json", kJson }
+    };
+    off_t cookie = static_cast<off_t>(i + 1);
+    fuse_entry_param entry{};
+
+    if (i >= std::size(kEntries))
+        return 0;
+
+    auto [name, ino] = kEntries[i];
+
+    entry.attr = stat_of_own(ino);
+    if (!with_file)
+        return fuse_add_direntry(handle, into, room, name, &entry.attr, cookie);
+    entry.ino = ino == kText || ino == kJson ? ino : 0;
+    return fuse_add_direntry_plus(handle, into, room, name, &entry, cookie);
+}
+
+static void reply_list(fuse_req_t handle, size_t size, off_t cookie, bool with_files)
+{
+    std::string bytes(size, '\0');
+    size_t used = 0;
+
+    for (size_t i = static_cast<size_t>(cookie);; i++) {
+        size_t takes = add_own(handle, bytes.data() + used, size - used, i, with_files);
+
+        if (takes == 0 || takes > size - used)
+            break;
+        used += takes;
+    }
+    fuse_reply_buf(handle, bytes.data(), used);
+}
+
+static void list_own(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t cookie,
+                     fuse_file_info *info)
+{
+    if (is_statistics(ino))
+        reply_list(handle, size, cookie, false);
+    else
+        Counted<&fuse_lowlevel_ops::readdir, Kind::readdir>::serve(handle, ino, size, cookie, info);
+}
+
+static void list_own_with_files(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t cookie,
+                                fuse_file_info *info)
+{
+    if (is_statistics(ino))
+        reply_list(handle, size, cookie, true);
+    else
+        Counted<&fuse_lowlevel_ops::readdirplus, Kind::readdirplus>::serve(handle, ino, size,
+                                                                           cookie, info);
+}
+
+static void forget_own(fuse_req_t handle, fuse_ino_t ino, uint64_t times)
+{
+    if (is_statistics(ino))
+        fuse_reply_none(handle);
+    else
+        served.forget(handle, ino, times);
+}
+
+void add_statistics(fuse_lowlevel_ops &operations)
+{
+    using Ops = fuse_lowlevel_ops;
+
+    served = operations;
+    count<&Ops::setattr, Kind::setattr>(operations);
+    count<&Ops::readlink, Kind::readlink>(operations);
+    count<&Ops::mknod, Kind::mknod>(operations);
+    count<&Ops::mkdir, Kind::mkdir>(operations);
+    count<&Ops::unlink, Kind::unlink>(operations);
+    count<&Ops::rmdir, Kind::rmdir>(operations);
+    count<&Ops::rename, Kind::rename>(operations);
+    count<&Ops::link, Kind::link>(operations);
+    count<&Ops::statfs, Kind::statfs>(operations);
+    count<&Ops::create, Kind::create>(operations);
+    count<&Ops::write, Kind::write>(operations);
+    count<&Ops::fallocate, Kind::fallocate>(operations);
+    count<&Ops::lseek, Kind::lseek>(operations);
+    count<&Ops::getxattr, Kind::getxattr>(operations);
+    count<&Ops::setxattr, Kind::setxattr>(operations);
+    count<&Ops::listxattr, Kind::listxattr>(operations);
+    count<&Ops::removexattr, Kind::removexattr>(operations);
+    count<&Ops::getlk, Kind::getlk>(operations);
+    count<&Ops::setlk, Kind::setlk>(operations);
+    count<&Ops::flock, Kind::flock>(operations);
+    operations.lookup = look_up_own;
+    operations.getattr = attributes_own;
+    operations.open = open_own;
+    operations.read = read_own;
+    operations.release = release_own;
+    operations.readdir = list_own;
+    operations.readdirplus = list_own_with_files;
+    operations.forget = forget_own;
+}
+
+} // namespace rfs

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * statistics.h: counters of a mount, which programs read in two files of it: /.rpmfs/stats has a
+ * line "name value" for each, /.rpmfs/stats.json an object. The folder is part of the mount and not
+ * of the volume: no list of the root directory has it, and it hides a file with that name.
+ *
+ * Tests: tests/fs/mount_test
+ */
+#ifndef FS_MOUNT_STATISTICS_H
+#define FS_MOUNT_STATISTICS_H
+
+#include "mount/request.h"
+
+#include <array>
+#include <cstdint>
+
+namespace rfs
+{
+
+/* What the kernel asks for, by names of libfuse. */
+enum class Kind : uint8_t {
+    lookup,
+    getattr,
+    setattr,
+    readlink,
+    mknod,
+    mkdir,
+    unlink,
+    rmdir,
+    rename,
+    link,
+    statfs,
+    open,
+    create,
+    release,
+    read,
+    write,
+    fallocate,
+    lseek,
+    readdir,
+    readdirplus,
+    getxattr,
+    setxattr,
+    listxattr,
+    removexattr,
+    getlk,
+    setlk,
+    flock,
+    count
+};
+
+/* Since the mount began. */
+struct Counts {
+    std::array<uint64_t, static_cast<size_t>(Kind::count)> requests{};
+    uint64_t read_bytes = 0;
+    uint64_t written_bytes = 0;
+    uint64_t faults = 0; /* requests that ended with EIO, as servers or rows were at fault */
+    bool solo = false;   /* the kernel may keep names and attributes, by the last answer */
+};
+
+/* The kernel knows the folder and its files by numbers that no file of the volume has. */
+inline bool is_statistics(fuse_ino_t ino)
+{
+    return ino > UINT32_MAX;
+}
+
+/* Has the operations count requests, and serve the folder. @operations: all that the mount has. */
+void add_statistics(fuse_lowlevel_ops &operations);
+
+} // namespace rfs
+#endif
