@@ -56,7 +56,7 @@ static dtx::Task<Node> open_existing(Call &call, uint32_t ino, int flags)
 
     expect_may_open(call, node.row, flags);
     if ((flags & O_TRUNC) != 0 && S_ISREG(node.row.mode)) {
-        Room none{ owner_of(call.coordinator), {} }; /* a size of 0 needs no block */
+        Room none; /* a size of 0 needs no block */
 
         node = co_await resize(call, ino, 0, none);
     }

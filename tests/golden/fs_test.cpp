@@ -35,6 +35,7 @@ constexpr uint64_t kSeed = 0x0123456789abcdef;
 constexpr int64_t kBegin = 1700000000000000000; // the time of a call is so many seconds later
 constexpr int64_t kStepNs = 1000000000;
 constexpr uint32_t kClient = 5;
+constexpr uint64_t kOwner = rfs::owner_of(kClient, 0x0a0b0c0d0e0f);
 
 const std::string kLong = std::string(100, 'n') + ".txt";
 const std::string kFirst = "c7432"; // its hash has the same upper 28 bits
@@ -69,9 +70,14 @@ class Maker
     {
         decltype(body(std::declval<Call &>()).await_resume()) result{};
         dtx::Outcome outcome = session_.transact_now([&](dtx::Txn &txn) -> dtx::Task<bool> {
-            Call call{
-                txn, volume_, who_, open, session_.coordinator(), random_, kBegin + number * kStepNs
-            };
+            Call call{ txn,
+                       volume_,
+                       who_,
+                       open,
+                       session_.coordinator(),
+                       kOwner,
+                       random_,
+                       kBegin + number * kStepNs };
 
             result = co_await body(call);
             co_return true;
@@ -118,7 +124,7 @@ dtx::Task<bool> open_it(Call &call)
     for (uint32_t shard : { 0, 1 }) {
         rfs::SlabRow row{};
 
-        row.owner = rfs::owner_of(kClient);
+        row.owner = kOwner;
         (void)co_await call.txn.insert(call.tables().slabs, rfs::key_of(shard, 0), row);
     }
     co_return true;
@@ -136,8 +142,8 @@ dtx::Task<bool> lock(Call &call, uint32_t ino, rfs::LockKind kind, rfs::LockType
 
 void fill_contents(Maker &maker, uint32_t hello, uint32_t large)
 {
-    rfs::Room room{ rfs::owner_of(kClient), { { 0, 0 } } };
-    rfs::Room other{ rfs::owner_of(kClient), { { 1, 0 } } };
+    rfs::Room room{ { { 0, 0 } } };
+    rfs::Room other{ { { 1, 0 } } };
 
     maker.call(4, [&](Call &call) { return rfs::write(call, hello, { 0, "hello\n", 6 }, room); });
     maker.call(5, [&](Call &call) {

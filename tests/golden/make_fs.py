@@ -213,7 +213,8 @@ def slabs():
     b = Rows(72)
     for shard, used in (0, 7), (1, 1):
         b.begin(key(shard, 0), f"shard {shard}, slab 0")
-        b.put(0, 8, CLIENT + 1, "owner: client 5")
+        b.put(0, 2, CLIENT + 1, "owner: client 5")
+        b.put(2, 6, 0x0a0b0c0d0e0f, "its join")
         b.put(8, 64, used, "used")
     return b
 

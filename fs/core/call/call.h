@@ -130,6 +130,7 @@ struct Call {
     const Credentials &who;
     const OpenFiles &open;
     uint32_t coordinator;    /* of the client's session */
+    uint64_t owner;          /* SlabRow::owner of slabs that it has taken since it joined */
     dtx::SplitMix64 &random; /* for numbers of new files */
     int64_t now_ns;          /* since 1970 began: of the files that the call changes */
 

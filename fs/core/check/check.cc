@@ -309,7 +309,7 @@ void Checker::take_slab(uint64_t key, const SlabRow &row)
     found_.add_if(!known, "blocks",
                   "slab " + std::to_string(lower_half(key)) + " of shard " + std::to_string(shard) +
                       " is not of this volume");
-    found_.add_if(row.owner > dtx::kCoordinatorsMax, "blocks",
+    found_.add_if(row.owner != 0 && coordinator_of(row.owner) >= dtx::kCoordinatorsMax, "blocks",
                   "slab " + std::to_string(lower_half(key)) + " of shard " + std::to_string(shard) +
                       " is of a client that there cannot be");
     for (uint32_t i = 0; known && i < kSlabBlocks; i++) {

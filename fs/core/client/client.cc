@@ -103,9 +103,20 @@ bool Client::has_died(uint32_t coordinator)
     return true;
 }
 
+uint64_t Client::owner()
+{
+    uint64_t joined = session_.counters().rejoined;
+
+    if (owner_ == 0 || owner_joined_ != joined)
+        owner_ = owner_of(session_.coordinator(), random_.next());
+    owner_joined_ = joined;
+    return owner_;
+}
+
 Call Client::begin(dtx::Txn &txn, const Credentials &who)
 {
-    return Call{ txn, open_.volume, who, open_files_, session_.coordinator(), random_, wall_ns() };
+    return Call{ txn,     open_.volume, who,      open_files_, session_.coordinator(),
+                 owner(), random_,      wall_ns() };
 }
 
 } // namespace rfs

@@ -91,6 +91,8 @@ class Client
     {
         return space_;
     }
+    /* Call::owner of a call that begins now. */
+    uint64_t owner();
     /* Awaited: note that the client has the volume open, and wait if another one was the solo
      * client (tree/mounts.h). If the session joins again later, other clients may have taken this
      * one for dead: then its next call does the same first. leave(): it has closed the volume. */
@@ -158,6 +160,8 @@ class Client
     bool entered_ = false;
     bool entering_ = false;
     uint64_t joined_ = 0; /* Counters::rejoined when it entered */
+    uint64_t owner_ = 0;
+    uint64_t owner_joined_ = 0; /* Counters::rejoined for which that is */
     Space space_{ *this };
     std::array<uint64_t, dtx::kCoordinatorsMax> asked_ns_{}; /* by coordinator: last found alive */
 };

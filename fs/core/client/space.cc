@@ -20,9 +20,10 @@ namespace rfs
 
 static constexpr uint32_t kSlabsAtOnce = 256; /* read in one transaction */
 
-uint64_t Space::owner() const
+/* Of this session, or of an earlier one with its coordinator number, which has ended. */
+bool Space::is_own(uint64_t owner) const
 {
-    return owner_of(client_.session().coordinator());
+    return owner != 0 && coordinator_of(owner) == client_.session().coordinator();
 }
 
 Space::Own *Space::find(Slab slab)
@@ -82,7 +83,8 @@ size_t Space::known_free(uint32_t shard) const
     return free;
 }
 
-/* Awaited: look how many blocks of own slabs calls have freed since. */
+/* Awaited: look how many blocks of own slabs calls have freed since. Forgets those that are not its
+ * own any more. */
 dtx::Task<> Space::count_again(uint32_t shard)
 {
     std::vector<Own> seen;
@@ -96,23 +98,26 @@ dtx::Task<> Space::count_again(uint32_t shard)
             auto row = co_await call.txn.read(call.tables().slabs,
                                               key_of(own.slab.shard, own.slab.number));
 
-            own.free = row && row->owner == owner() ? free_in(*row) : 0;
+            own.lost = !row || row->owner != call.owner;
+            own.free = own.lost ? 0 : free_in(*row);
         }
     };
 
     if (!seen.empty())
         co_await client_.call(kSelf, body);
     for (const Own &now : seen)
-        if (Own *own = find(now.slab))
-            own->free = own->leased ? own->free : now.free;
+        if (Own *own = find(now.slab); own != nullptr && !own->leased)
+            *own = now;
+    std::erase_if(own_, [](const Own &own) { return own.lost; });
 }
 
 dtx::Task<Space::Lease> Space::lease(uint32_t shard, size_t blocks)
 {
     uint32_t shards = client_.volume().shards;
-    Lease lease(*this, Room{ owner(), {} });
+    Lease lease(*this, Room{});
 
     RFS_ASSERT(shard < shards);
+    living_.clear();
     for (uint32_t i = 0; i < shards && blocks > 0; i++) {
         uint32_t here = (shard + i) % shards;
 
@@ -147,7 +152,6 @@ dtx::Task<bool> Space::acquire_unused(uint32_t shard)
 {
     uint64_t slabs = client_.volume().tables.sizes.slabs;
     uint64_t last_key = last_slab_key(client_.volume().tables.sizes, shard);
-    uint64_t owner_now = owner();
 
     for (uint32_t &next = next_[shard]; next < slabs;) {
         uint32_t from = next;
@@ -157,7 +161,7 @@ dtx::Task<bool> Space::acquire_unused(uint32_t shard)
             uint32_t number = last.empty() ? from : lower_half(last[0].first) + 1;
             SlabRow row{};
 
-            row.owner = owner_now;
+            row.owner = call.owner;
             if (number >= slabs)
                 co_return std::nullopt;
             (void)co_await add_row(call, call.tables().slabs, key_of(shard, number), row);
@@ -183,11 +187,17 @@ dtx::Task<bool> Space::acquire_unused(uint32_t shard)
 }
 
 /* Fences the owner of a slab. False: it lives. */
-bool Space::fence(uint64_t owner) const
+bool Space::fence(uint64_t owner)
 {
-    if (canary(Canary::slab_shared) || canary(Canary::no_fence))
+    if (canary(Canary::slab_shared) || canary(Canary::no_fence) || fenced_.contains(owner))
         return true;
-    return client_.cluster().inherit(static_cast<uint32_t>(owner - 1));
+    if (living_.contains(owner))
+        return false;
+
+    bool died = client_.cluster().inherit(coordinator_of(owner));
+
+    (died ? fenced_ : living_).insert(owner);
+    return died;
 }
 
 /* Awaited: a slab that was given back, or that an earlier session with this one's coordinator has
@@ -204,10 +214,10 @@ dtx::Task<bool> Space::acquire_used(uint32_t shard, bool of_dead)
 
         for (const auto &[key, row] : rows) {
             Slab slab{ shard, lower_half(key) };
-            bool other = row.owner != 0 && row.owner != owner();
+            bool other = row.owner != 0 && !is_own(row.owner);
 
             if (free_in(row) == 0 || find(slab) != nullptr || other != of_dead ||
-                row.owner > dtx::kCoordinatorsMax)
+                (other && coordinator_of(row.owner) >= dtx::kCoordinatorsMax))
                 continue;
             if (other && !fence(row.owner))
                 continue; /* its session lives */
@@ -227,14 +237,13 @@ dtx::Task<bool> Space::acquire_used(uint32_t shard, bool of_dead)
 /* Awaited: become the owner of a slab, unless its owner is not @owner any more. */
 dtx::Task<bool> Space::take(Slab slab, uint64_t from)
 {
-    uint64_t owner_now = owner();
     auto body = [&](Call &call) -> dtx::Task<size_t> {
         uint64_t key = key_of(slab.shard, slab.number);
         auto row = co_await call.txn.read(call.tables().slabs, key);
 
         if (!row || row->owner != from)
             co_return 0;
-        row->owner = owner_now;
+        row->owner = call.owner;
         (void)co_await call.txn.write(call.tables().slabs, key, *row);
         co_return free_in(*row);
     };
@@ -248,8 +257,6 @@ dtx::Task<bool> Space::take(Slab slab, uint64_t from)
 
 dtx::Task<> Space::give_back()
 {
-    uint64_t owner_now = owner();
-
     while (!own_.empty()) {
         Slab slab = own_.back().slab;
 
@@ -260,7 +267,7 @@ dtx::Task<> Space::give_back()
             uint64_t key = key_of(slab.shard, slab.number);
             auto row = co_await call.txn.read(call.tables().slabs, key);
 
-            if (!row || row->owner != owner_now)
+            if (!row || !is_own(row->owner))
                 co_return;
             row->owner = 0;
             (void)co_await call.txn.write(call.tables().slabs, key, *row);

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -60,8 +61,8 @@ class Space
     };
 
     /* Awaited: lease slabs with @blocks free blocks, on @shard or, if that is full, on others. The
-     * client becomes the owner of slabs that have none, and then of those of dead clients. Failure:
-     * ENOSPC. */
+     * client becomes the owner of slabs that have none, and then of those of dead clients: asks
+     * each owner once, which takes a connection to each server, if it lives. Failure: ENOSPC. */
     dtx::Task<Lease> lease(uint32_t shard, size_t blocks);
 
     /* Awaited: give all slabs back that no call uses. */
@@ -72,6 +73,7 @@ class Space
         Slab slab;
         size_t free; /* blocks, as far as this client knows */
         bool leased = false;
+        bool lost = false; /* it belongs to another one now */
     };
 
     Own *find(Slab slab);
@@ -82,12 +84,14 @@ class Space
     dtx::Task<bool> acquire_unused(uint32_t shard);
     dtx::Task<bool> acquire_used(uint32_t shard, bool of_dead);
     dtx::Task<bool> take(Slab slab, uint64_t from);
-    bool fence(uint64_t owner) const;
-    uint64_t owner() const;
+    bool fence(uint64_t owner);
+    bool is_own(uint64_t owner) const;
 
     Client &client_;
     std::vector<Own> own_;
-    std::vector<uint32_t> next_; /* by shard: slabs before this one have rows */
+    std::vector<uint32_t> next_;          /* by shard: slabs before this one have rows */
+    std::unordered_set<uint64_t> fenced_; /* owners; they stay so */
+    std::unordered_set<uint64_t> living_; /* owners, when the last lease asked */
 };
 
 } // namespace rfs

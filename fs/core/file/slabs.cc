@@ -49,13 +49,13 @@ dtx::Task<std::vector<Pointer>> take_blocks(Call &call, const Room &room, size_t
 {
     std::vector<Pointer> taken;
 
-    RFS_ASSERT(room.owner != 0);
+    RFS_ASSERT(call.owner != 0);
     taken.reserve(count);
     for (Slab slab : room.slabs) {
         uint64_t key = key_of(slab.shard, slab.number);
         auto row = co_await call.txn.read(call.tables().slabs, key);
 
-        if (!row || (row->owner != room.owner && !canary(Canary::slab_shared)))
+        if (!row || (row->owner != call.owner && !canary(Canary::slab_shared)))
             continue;
 
         size_t before = taken.size();

@@ -3,10 +3,12 @@
  * slabs.h: which blocks are in use: take and free blocks within a call.
  *
  * A slab has kSlabBlocks blocks of one shard. A client takes blocks only of slabs that it owns, and
- * it has become their owner by an earlier transaction. The owner is a coordinator of dtx: servers
- * accept writes of blocks only from the session that has the claim on its coordinator's logs. A
- * session that takes a slab of a dead client fences that client's coordinator first
- * (dtx::Cluster::inherit()), so no write of an earlier owner arrives any more.
+ * it has become their owner by an earlier transaction. Servers accept writes of blocks only from
+ * the session that has the claim on its coordinator's logs. A session that takes a slab of a dead
+ * client fences that client's coordinator first (dtx::Cluster::inherit()), so no write of an
+ * earlier owner arrives any more. A session that joins with that coordinator number in between, or
+ * again after it was fenced, is another owner: it takes no blocks of a slab before it has become
+ * the owner anew, and one of the two that want the slab then fails.
  *
  * Invariants
  *   a slab without a row has no owner, and none of its blocks is in use
@@ -35,9 +37,8 @@ struct Slab {
     bool operator==(const Slab &) const = default;
 };
 
-/* Slabs that a call may take blocks from. */
+/* Slabs that a call may take blocks from, as far as they belong to Call::owner. */
 struct Room {
-    uint64_t owner = 0; /* SlabRow::owner of the client's session */
     std::vector<Slab> slabs;
 };
 
@@ -45,11 +46,6 @@ struct Room {
 struct Shortage {
     size_t blocks; /* that it needs, of all of them */
 };
-
-constexpr uint64_t owner_of(uint32_t coordinator)
-{
-    return uint64_t{ coordinator } + 1;
-}
 
 /* Awaited: take @count blocks, in use from the commit on. Returns pointers without checksums, in
  * the order of the slabs and of the blocks in them. Throws Shortage, also if a slab belongs to

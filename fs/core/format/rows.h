@@ -107,10 +107,23 @@ static_assert(sizeof(BlobRow) == 480);
 
 /* Which blocks of a slab are in use, and which session may take more of them. */
 struct SlabRow {
-    uint64_t owner; /* join of the session, counted in the table sessions; 0: none */
+    uint64_t owner; /* owner_of(); 0: none */
     std::array<uint64_t, kSlabBlocks / 64> used;
 };
 static_assert(sizeof(SlabRow) == 72);
+
+/* How a slab names its owner: the coordinator number of a session, and a random number for each
+ * time that the session joins, of which the lower 48 bits count. */
+constexpr uint64_t owner_of(uint32_t coordinator, uint64_t join)
+{
+    return join << 16 | (coordinator + 1);
+}
+
+/* Only of an owner, or of what may be damaged: not of 0. */
+constexpr uint32_t coordinator_of(uint64_t owner)
+{
+    return static_cast<uint32_t>(owner & 0xffff) - 1;
+}
 
 /* A set of clients, by the coordinator numbers of their sessions. */
 struct ClientSet {

@@ -59,7 +59,7 @@ TEST_CASE("fs: a client gives its slabs back when it ends", "[unit]")
 
     (void)lease_of(*volume.client, 0, 10);
     for (const auto &[key, owner] : owners_of(*volume.open))
-        CHECK(owner == rfs::owner_of(volume.client->session().coordinator()));
+        CHECK(owner == volume.client->owner());
     volume.client.reset();
     for (const auto &[key, owner] : owners_of(*volume.open))
         CHECK(owner == 0);
@@ -77,7 +77,7 @@ TEST_CASE("fs: the slabs of a dead client are taken, those of a live one are not
 {
     TestVolume volume(1, 1, "", { 400, 4 });
     rfs::Client second(*volume.open);
-    uint64_t owner = rfs::owner_of(volume.client->session().coordinator());
+    uint64_t owner = volume.client->owner();
     std::vector<Space::Lease> leases;
 
     (void)lease_of(*volume.client, 0, 3 * 512);
@@ -97,8 +97,27 @@ TEST_CASE("fs: the slabs of a dead client are taken, those of a live one are not
     for (int i = 0; i < 3; i++)
         leases.push_back(lease_of(second, 0, 512));
     for (const auto &[key, found] : owners_of(*volume.open))
-        CHECK(found == rfs::owner_of(second.session().coordinator()));
+        CHECK(found == second.owner());
     CHECK(error_of([&] { (void)lease_of(second, 0, 1); }) == ENOSPC);
+}
+
+TEST_CASE("fs: a client that was fenced and joins again is another owner of its slabs", "[unit]")
+{
+    TestVolume volume(1, 1, "", { 400, 1 });
+    uint32_t ino = make_file(volume, kRootIno, "f");
+    uint64_t before = volume.client->owner();
+
+    (void)write_at(volume, ino, 0, "before");
+    (void)volume.client->cluster().recover(volume.client->session().coordinator());
+    (void)write_at(volume, ino, 0, "behind");
+
+    uint64_t after = volume.client->owner();
+
+    CHECK(after != before);
+    CHECK(rfs::coordinator_of(after) == rfs::coordinator_of(before));
+    for (const auto &[key, owner] : owners_of(*volume.open))
+        CHECK(owner == after);
+    CHECK(read_at(volume, ino, 0, 10) == "behind");
 }
 
 TEST_CASE("fs: a volume is full when all its blocks are in use", "[unit]")

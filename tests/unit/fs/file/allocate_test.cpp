@@ -20,7 +20,7 @@ namespace
 constexpr int kPunch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
 constexpr int kZero = FALLOC_FL_ZERO_RANGE;
 constexpr int kKeep = FALLOC_FL_KEEP_SIZE;
-const rfs::Room kNoRoom{ 1, {} };
+const rfs::Room kNoRoom{};
 
 rfs::Node allocate_at(TestVolume &volume, uint32_t ino, int mode, uint64_t offset, uint64_t length)
 {

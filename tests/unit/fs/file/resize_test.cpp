@@ -60,9 +60,8 @@ TEST_CASE("fs: the blocks of a large file are freed in steps", "[unit]")
     CHECK(used_blocks(*volume.open) == kRows);
 
     // The client ends after the first step.
-    rfs::Node node = volume.as_root([&](Call &call) {
-        return rfs::resize(call, ino, 0, rfs::Room{ 1, {} });
-    });
+    rfs::Node node =
+        volume.as_root([&](Call &call) { return rfs::resize(call, ino, 0, rfs::Room{}); });
 
     CHECK(node.row.cut == uint64_t{ rfs::kCutRows } * 32);
     CHECK(used_blocks(*volume.open) == kRows - rfs::kCutRows);
@@ -70,7 +69,7 @@ TEST_CASE("fs: the blocks of a large file are freed in steps", "[unit]")
     volume.client.emplace(*volume.open);
 
     CHECK_THROWS_AS(volume.as_root([&](Call &call) {
-        return rfs::resize(call, ino, kRows * 32 * kBlockBytes, rfs::Room{ 1, {} });
+        return rfs::resize(call, ino, kRows * 32 * kBlockBytes, rfs::Room{});
     }),
                     rfs::Unfinished);
 

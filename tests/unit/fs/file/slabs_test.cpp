@@ -15,8 +15,6 @@ using rfs::Slab;
 namespace
 {
 
-constexpr uint64_t kOwner = rfs::owner_of(3);
-
 // Makes a slab of shard 0 that belongs to an owner.
 void make_slab(TestVolume &volume, uint32_t number, uint64_t owner)
 {
@@ -38,11 +36,11 @@ std::vector<Pointer> take_from(TestVolume &volume, const Room &room, size_t coun
 TEST_CASE("fs: each block is taken once, and again when it is free", "[unit]")
 {
     TestVolume volume(1, 1, "", { 400, 4 });
-    Room room{ kOwner, { Slab{ 0, 1 }, Slab{ 0, 2 } } };
+    Room room{ { Slab{ 0, 1 }, Slab{ 0, 2 } } };
     std::set<uint64_t> seen;
 
-    make_slab(volume, 1, kOwner);
-    make_slab(volume, 2, kOwner);
+    make_slab(volume, 1, volume.client->owner());
+    make_slab(volume, 2, volume.client->owner());
     for (size_t count : { 1, 63, 64, 300, 596 })
         for (const Pointer &pointer : take_from(volume, room, count)) {
             CHECK(seen.insert(pointer.block()).second);
@@ -68,11 +66,15 @@ TEST_CASE("fs: blocks of another owner are not taken", "[unit]")
 {
     TestVolume volume(1, 1, "", { 400, 4 });
 
-    make_slab(volume, 1, rfs::owner_of(4));
+    // Of another client, of none, and of an earlier session with this client's number.
+    uint32_t number_of_client = rfs::coordinator_of(volume.client->owner());
+
+    make_slab(volume, 1, rfs::owner_of(number_of_client + 1, volume.client->owner() >> 16));
     make_slab(volume, 2, 0);
-    for (uint32_t number : { 0, 1, 2 }) // 0 has no row
-        CHECK_THROWS_AS(take_from(volume, Room{ kOwner, { Slab{ 0, number } } }, 1), rfs::Shortage);
-    CHECK_THROWS_AS(take_from(volume, Room{ kOwner, {} }, 1), rfs::Shortage);
+    make_slab(volume, 3, rfs::owner_of(number_of_client, (volume.client->owner() >> 16) + 1));
+    for (uint32_t number : { 0, 1, 2, 3 }) // 0 has no row
+        CHECK_THROWS_AS(take_from(volume, Room{ { Slab{ 0, number } } }, 1), rfs::Shortage);
+    CHECK_THROWS_AS(take_from(volume, Room{}, 1), rfs::Shortage);
     CHECK(used_blocks(*volume.open) == 0);
 }
 
@@ -80,7 +82,7 @@ TEST_CASE("fs: a block that is free is not freed again", "[unit]")
 {
     TestVolume volume(1, 1, "", { 400, 4 });
 
-    make_slab(volume, 1, kOwner);
+    make_slab(volume, 1, volume.client->owner());
     for (uint64_t block : { 512, 3 * 512 }) // the second slab has no row
         CHECK_THROWS_AS(volume.as_root([&](Call &call) {
             return rfs::free_blocks(call, { rfs::point_to(0, block) });
