@@ -279,7 +279,8 @@ static dtx::Task<> answer_usage(Daemon &daemon, Request &request)
 
     of.f_bsize = of.f_frsize = kBlockBytes;
     of.f_blocks = blocks.all;
-    of.f_bfree = of.f_bavail = blocks.free;
+    of.f_bfree = blocks.free;
+    of.f_bavail = blocks.usable;
     of.f_namemax = kNameMax;
     request.volume(of);
 }

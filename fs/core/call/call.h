@@ -133,6 +133,8 @@ struct Call {
     uint64_t owner;          /* SlabRow::owner of slabs that it has taken since it joined */
     dtx::SplitMix64 &random; /* for numbers of new files */
     int64_t now_ns;          /* since 1970 began: of the files that the call changes */
+    uint64_t taken = 0;      /* blocks, by this attempt */
+    uint64_t freed = 0;
 
     const Tables &tables() const
     {

@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 
@@ -98,6 +99,10 @@ class Client
      * one for dead: then its next call does the same first. leave(): it has closed the volume. */
     dtx::Task<> enter();
     dtx::Task<> leave();
+    /* Awaited: the volume is full: wait until files that have lost their names are freed, which the
+     * other clients let go of within a second, or that a dead one has held; for some seconds at
+     * most. False: there are none but those that stay open. call() does so before it fails. */
+    dtx::Task<bool> reclaim();
 
   private:
     /* What a body returned; of a body that returns nothing, that it has ended. */
@@ -110,12 +115,21 @@ class Client
 
     template <class Result, class Body> dtx::Task<Result> run(const Credentials &who, Body body)
     {
-        for (;;) {
+        for (bool full = false;;) {
+            if (full) {
+                bool freed = co_await reclaim();
+
+                expect(freed, ENOSPC);
+            }
             while (is_stale())
                 co_await enter_again();
             try {
                 co_return co_await run_once<Result>(who, body, true);
             } catch (const Stale &) {
+            } catch (const Failure &failure) {
+                full = failure.error == ENOSPC && &who != &kSelf;
+                if (!full)
+                    throw;
             }
         }
     }
@@ -151,6 +165,7 @@ class Client
         return entered_ && joined_ != session_.counters().rejoined;
     }
     dtx::Task<> enter_again();
+    dtx::Task<size_t> count_orphans(bool keep);
     Call begin(dtx::Txn &txn, const Credentials &who);
 
     const OpenVolume &open_;
@@ -159,7 +174,8 @@ class Client
     OpenFiles open_files_;
     bool entered_ = false;
     bool entering_ = false;
-    uint64_t joined_ = 0; /* Counters::rejoined when it entered */
+    uint64_t joined_ = 0;                       /* Counters::rejoined when it entered */
+    std::unordered_set<uint32_t> open_orphans_; /* that were not freed while reclaim() waited */
     uint64_t owner_ = 0;
     uint64_t owner_joined_ = 0; /* Counters::rejoined for which that is */
     Space space_{ *this };

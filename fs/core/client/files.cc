@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <optional>
 
 namespace rfs
 {
@@ -35,32 +36,75 @@ static uint32_t shard_for(const Client &client, uint32_t ino, uint64_t block)
     return static_cast<uint32_t>((shard_of(ino, shards) + block / kRunBlocks) % shards);
 }
 
+namespace
+{
+
+/* Ends an attempt: it takes more blocks than it frees, and only the reserve is left. */
+struct Full {
+};
+
+} // namespace
+
+static dtx::Task<std::optional<Space::Lease>> lease_or_none(Client &client, uint32_t shard,
+                                                            size_t blocks)
+{
+    try {
+        co_return co_await client.space().lease(shard, blocks);
+    } catch (const Failure &failure) {
+        if (failure.error != ENOSPC)
+            throw;
+    }
+    co_return std::nullopt;
+}
+
 /* Awaited: @body, a callable Task<Result>(Call &, const Room &), with room for @blocks blocks, or
- * for as many as it turns out to need. */
+ * for as many as it turns out to need. In a full volume it may have the reserve, if it frees as
+ * many as it takes. */
 template <class Result, class Body>
 static dtx::Task<Result> with_room(Client &client, const Credentials &who, uint32_t ino,
                                    uint32_t shard, size_t blocks, Body body)
 {
+    auto in_room = [&body](Call &call, const Room &room) -> dtx::Task<Result> {
+        Result result = co_await body(call, room);
+
+        if (room.reserve && call.freed < call.taken)
+            throw Full{};
+        co_return result;
+    };
+
     for (;;) {
-        Space::Lease lease = co_await client.space().lease(shard, blocks);
+        std::optional<Space::Lease> lease = co_await lease_or_none(client, shard, blocks);
         bool unfinished = false;
+        bool full = !lease;
 
         try {
-            Result result =
-                co_await client.call(who, [&](Call &call) { return body(call, lease.room()); });
+            if (lease) {
+                const Room &room = lease->room();
+                Result result =
+                    co_await client.call(who, [&](Call &call) { return in_room(call, room); });
 
-            lease.used(blocks);
-            co_return result;
+                lease->used(blocks);
+                co_return result;
+            }
         } catch (const Shortage &shortage) {
             if (shortage.blocks > blocks)
                 blocks = shortage.blocks;
             else
-                lease.exhausted();
+                lease->exhausted();
         } catch (const Unfinished &) {
             unfinished = true;
+        } catch (const Full &) {
+            full = true;
         }
+        lease.reset();
         if (unfinished)
             co_await finish_cut(client, ino);
+        if (!full)
+            continue;
+
+        bool freed = co_await client.reclaim();
+
+        expect(freed, ENOSPC);
     }
 }
 
@@ -113,43 +157,20 @@ static dtx::Task<Node> in_steps(Client &client, const Credentials &who, uint32_t
     co_return node;
 }
 
-/* Awaited: punch a hole. If there is no room for the zeros in parts of blocks, whole blocks become
- * holes first, which makes room. */
-static dtx::Task<Node> punch_file(Client &client, const Credentials &who, uint32_t ino, Range range)
-{
-    Range whole{ (range.offset + kBlockBytes - 1) / kBlockBytes * kBlockBytes,
-                 range.end / kBlockBytes * kBlockBytes };
-    auto step = [&](Call &call, Range rest, const Room &room) {
-        return punch(call, ino, rest, room);
-    };
-
-    try {
-        co_return co_await in_steps(client, who, ino, range, step);
-    } catch (const Failure &failure) {
-        if (failure.error != ENOSPC || whole.offset >= whole.end)
-            throw;
-    }
-    (void)co_await in_steps(client, who, ino, whole, step);
-    co_return co_await in_steps(client, who, ino, range, step);
-}
-
 dtx::Task<Node> allocate_file(Client &client, const Credentials &who, uint32_t ino, int mode,
                               uint64_t offset, uint64_t length)
 {
     bool keep_size = (mode & FALLOC_FL_KEEP_SIZE) != 0;
-    bool zeros = (mode & FALLOC_FL_ZERO_RANGE) != 0;
     auto step = [&](Call &call, Range rest, const Room &room) {
-        return zeros ? zero_range(call, ino, rest, keep_size, room)
-                     : allocate(call, ino, rest, keep_size, room);
+        if ((mode & FALLOC_FL_PUNCH_HOLE) != 0)
+            return punch(call, ino, rest, room);
+        if ((mode & FALLOC_FL_ZERO_RANGE) != 0)
+            return zero_range(call, ino, rest, keep_size, room);
+        return allocate(call, ino, rest, keep_size, room);
     };
 
     expect_allocation(mode, offset, length);
-
-    Range range{ offset, offset + length };
-
-    if ((mode & FALLOC_FL_PUNCH_HOLE) != 0)
-        co_return co_await punch_file(client, who, ino, range);
-    co_return co_await in_steps(client, who, ino, range, step);
+    co_return co_await in_steps(client, who, ino, { offset, offset + length }, step);
 }
 
 dtx::Task<uint64_t> seek_file(Client &client, const Credentials &who, uint32_t ino, uint64_t offset,

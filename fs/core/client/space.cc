@@ -47,9 +47,9 @@ void Space::Lease::used(size_t blocks)
 {
     for (Slab slab : room_.slabs)
         if (Own *own = space_->find(slab)) {
-            size_t here = std::min(own->free, blocks);
+            size_t here = std::min<size_t>(usable(own->free, room_.reserve), blocks);
 
-            own->free -= here;
+            own->free -= static_cast<uint32_t>(here);
             blocks -= here;
         }
 }
@@ -64,22 +64,25 @@ void Space::Lease::exhausted()
 /* Leases own slabs of a shard. Returns how many of the blocks they lack. */
 size_t Space::lease_own(uint32_t shard, size_t blocks, Room &room)
 {
-    for (Own &own : own_)
-        if (blocks > 0 && own.slab.shard == shard && !own.leased && own.free > 0) {
+    for (Own &own : own_) {
+        size_t here = usable(own.free, room.reserve);
+
+        if (blocks > 0 && own.slab.shard == shard && !own.leased && here > 0) {
             own.leased = true;
             room.slabs.push_back(own.slab);
-            blocks -= std::min(blocks, own.free);
+            blocks -= std::min(blocks, here);
         }
+    }
     return blocks;
 }
 
 /* Free blocks of a shard that calls may lease, as far as this client knows. */
-size_t Space::known_free(uint32_t shard) const
+size_t Space::known_free(uint32_t shard, bool reserve) const
 {
     size_t free = 0;
 
     for (const Own &own : own_)
-        free += own.slab.shard == shard && !own.leased ? own.free : 0;
+        free += own.slab.shard == shard && !own.leased ? usable(own.free, reserve) : 0;
     return free;
 }
 
@@ -111,39 +114,52 @@ dtx::Task<> Space::count_again(uint32_t shard)
     std::erase_if(own_, [](const Own &own) { return own.lost; });
 }
 
-dtx::Task<Space::Lease> Space::lease(uint32_t shard, size_t blocks)
+/* Awaited: lease slabs of all shards, beginning with one. Returns how many blocks are lacking. */
+dtx::Task<size_t> Space::lease_more(uint32_t shard, size_t blocks, Room &room)
 {
     uint32_t shards = client_.volume().shards;
-    Lease lease(*this, Room{});
 
-    RFS_ASSERT(shard < shards);
-    living_.clear();
     for (uint32_t i = 0; i < shards && blocks > 0; i++) {
         uint32_t here = (shard + i) % shards;
 
-        if (known_free(here) < blocks)
+        if (known_free(here, room.reserve) < blocks)
             co_await count_again(here);
-        blocks = lease_own(here, blocks, lease.room_);
+        blocks = lease_own(here, blocks, room);
         for (bool more = true; more && blocks > 0;) {
-            more = co_await acquire(here);
-            blocks = lease_own(here, blocks, lease.room_);
+            more = co_await acquire(here, room.reserve);
+            blocks = lease_own(here, blocks, room);
         }
     }
-    expect(blocks == 0, ENOSPC);
-    co_return std::move(lease);
+    co_return blocks;
+}
+
+dtx::Task<Space::Lease> Space::lease(uint32_t shard, size_t blocks)
+{
+    std::optional<Lease> lease(std::in_place, *this, Room{});
+    size_t lacking;
+
+    RFS_ASSERT(shard < client_.volume().shards);
+    living_.clear();
+    lacking = co_await lease_more(shard, blocks, lease->room_);
+    if (lacking > 0) {
+        lease.emplace(*this, Room{ {}, true });
+        lacking = co_await lease_more(shard, blocks, lease->room_);
+    }
+    expect(lacking == 0, ENOSPC);
+    co_return std::move(*lease);
 }
 
 /* Awaited: own one more slab of a shard that has free blocks. False: there is none. */
-dtx::Task<bool> Space::acquire(uint32_t shard)
+dtx::Task<bool> Space::acquire(uint32_t shard, bool reserve)
 {
     next_.resize(client_.volume().shards, 0);
 
     bool found = co_await acquire_unused(shard);
 
     if (!found)
-        found = co_await acquire_used(shard, false);
+        found = co_await acquire_used(shard, reserve, false);
     if (!found)
-        found = co_await acquire_used(shard, true);
+        found = co_await acquire_used(shard, reserve, true);
     co_return found;
 }
 
@@ -202,7 +218,7 @@ bool Space::fence(uint64_t owner)
 
 /* Awaited: a slab that was given back, or that an earlier session with this one's coordinator has
  * left, or, with @of_dead, one of a client that has died. */
-dtx::Task<bool> Space::acquire_used(uint32_t shard, bool of_dead)
+dtx::Task<bool> Space::acquire_used(uint32_t shard, bool reserve, bool of_dead)
 {
     uint64_t last_key = last_slab_key(client_.volume().tables.sizes, shard);
 
@@ -216,7 +232,7 @@ dtx::Task<bool> Space::acquire_used(uint32_t shard, bool of_dead)
             Slab slab{ shard, lower_half(key) };
             bool other = row.owner != 0 && !is_own(row.owner);
 
-            if (free_in(row) == 0 || find(slab) != nullptr || other != of_dead ||
+            if (usable(free_in(row), reserve) == 0 || find(slab) != nullptr || other != of_dead ||
                 (other && coordinator_of(row.owner) >= dtx::kCoordinatorsMax))
                 continue;
             if (other && !fence(row.owner))
@@ -237,7 +253,7 @@ dtx::Task<bool> Space::acquire_used(uint32_t shard, bool of_dead)
 /* Awaited: become the owner of a slab, unless its owner is not @owner any more. */
 dtx::Task<bool> Space::take(Slab slab, uint64_t from)
 {
-    auto body = [&](Call &call) -> dtx::Task<size_t> {
+    auto body = [&](Call &call) -> dtx::Task<uint32_t> {
         uint64_t key = key_of(slab.shard, slab.number);
         auto row = co_await call.txn.read(call.tables().slabs, key);
 
@@ -247,7 +263,7 @@ dtx::Task<bool> Space::take(Slab slab, uint64_t from)
         (void)co_await call.txn.write(call.tables().slabs, key, *row);
         co_return free_in(*row);
     };
-    size_t free = co_await client_.call(kSelf, body);
+    uint32_t free = co_await client_.call(kSelf, body);
 
     if (free == 0 || find(slab) != nullptr)
         co_return false;

@@ -60,7 +60,8 @@ class Space
         Room room_;
     };
 
-    /* Awaited: lease slabs with @blocks free blocks, on @shard or, if that is full, on others. The
+    /* Awaited: lease slabs with @blocks free blocks, on @shard or, if that is full, on others; if
+     * the volume is full, with those of the reserve, as Room says then. The
      * client becomes the owner of slabs that have none, and then of those of dead clients: asks
      * each owner once, which takes a connection to each server, if it lives. Failure: ENOSPC. */
     dtx::Task<Lease> lease(uint32_t shard, size_t blocks);
@@ -71,18 +72,19 @@ class Space
   private:
     struct Own {
         Slab slab;
-        size_t free; /* blocks, as far as this client knows */
+        uint32_t free; /* blocks, as far as this client knows */
         bool leased = false;
         bool lost = false; /* it belongs to another one now */
     };
 
     Own *find(Slab slab);
-    size_t known_free(uint32_t shard) const;
+    size_t known_free(uint32_t shard, bool reserve) const;
     dtx::Task<> count_again(uint32_t shard);
     size_t lease_own(uint32_t shard, size_t blocks, Room &room);
-    dtx::Task<bool> acquire(uint32_t shard);
+    dtx::Task<size_t> lease_more(uint32_t shard, size_t blocks, Room &room);
+    dtx::Task<bool> acquire(uint32_t shard, bool reserve);
     dtx::Task<bool> acquire_unused(uint32_t shard);
-    dtx::Task<bool> acquire_used(uint32_t shard, bool of_dead);
+    dtx::Task<bool> acquire_used(uint32_t shard, bool reserve, bool of_dead);
     dtx::Task<bool> take(Slab slab, uint64_t from);
     bool fence(uint64_t owner);
     bool is_own(uint64_t owner) const;

@@ -15,12 +15,13 @@ namespace rfs
 
 static constexpr uint32_t kRowsAtOnce = 256; /* read in one transaction */
 
-/* Awaited: blocks of a shard that are in use. */
-static dtx::Task<uint64_t> count_used(Client &client, uint32_t shard)
+/* Awaited: the blocks of a shard. */
+static dtx::Task<Blocks> count_in(Client &client, uint32_t shard)
 {
-    uint64_t used = 0;
-
-    uint64_t last = last_slab_key(client.volume().tables.sizes, shard);
+    const Sizes &sizes = client.volume().tables.sizes;
+    uint64_t last = last_slab_key(sizes, shard);
+    uint64_t unused = sizes.slabs;
+    Blocks blocks{ sizes.blocks(), 0, 0 };
 
     for (uint64_t from = key_of(shard, 0); from <= last;) {
         auto body = [&](Call &call) {
@@ -28,25 +29,32 @@ static dtx::Task<uint64_t> count_used(Client &client, uint32_t shard)
         };
         auto rows = co_await client.call(kSelf, body);
 
-        for (const auto &[key, row] : rows)
-            used += kSlabBlocks - free_in(row);
+        for (const auto &[key, row] : rows) {
+            blocks.free += free_in(row);
+            blocks.usable += usable(free_in(row), false);
+        }
+        unused -= std::min<uint64_t>(unused, rows.size());
         if (rows.size() < kRowsAtOnce)
             break;
         from = rows.back().first + 1;
     }
-    co_return used;
+    blocks.free += unused * kSlabBlocks;
+    blocks.usable += unused * usable(kSlabBlocks, false);
+    co_return blocks;
 }
 
 dtx::Task<Blocks> count_blocks(Client &client)
 {
-    const Volume &volume = client.volume();
-    Blocks blocks{ volume.tables.sizes.blocks() * volume.shards, 0 };
-    uint64_t used = 0;
+    Blocks all{};
 
-    for (uint32_t shard = 0; shard < volume.shards; shard++)
-        used += co_await count_used(client, shard);
-    blocks.free = blocks.all - std::min(used, blocks.all);
-    co_return blocks;
+    for (uint32_t shard = 0; shard < client.volume().shards; shard++) {
+        Blocks here = co_await count_in(client, shard);
+
+        all.all += here.all;
+        all.free += here.free;
+        all.usable += here.usable;
+    }
+    co_return all;
 }
 
 } // namespace rfs

@@ -18,6 +18,7 @@ namespace rfs
 struct Blocks {
     uint64_t all;
     uint64_t free;
+    uint64_t usable; /* of the free ones, beside the reserve (slabs.h) */
 };
 
 /* Awaited: count the blocks. Reads the rows of all slabs that were ever used, some in each

@@ -60,20 +60,23 @@ dtx::Task<std::vector<Pointer>> take_blocks(Call &call, const Room &room, size_t
 
         size_t before = taken.size();
 
-        take_of(slab, *row, count - before, taken);
+        take_of(slab, *row, std::min<size_t>(count - before, usable(free_in(*row), room.reserve)),
+                taken);
         if (taken.size() != before)
             (void)co_await call.txn.write(call.tables().slabs, key, *row);
         if (taken.size() == count)
-            co_return taken;
+            break;
     }
     if (taken.size() < count)
         throw Shortage{ count };
+    call.taken += count;
     co_return taken;
 }
 
 dtx::Task<> free_blocks(Call &call, std::vector<Pointer> pointers)
 {
     std::erase_if(pointers, [](const Pointer &pointer) { return pointer.is_hole(); });
+    call.freed += pointers.size();
     std::sort(pointers.begin(), pointers.end(),
               [](const Pointer &a, const Pointer &b) { return a.place < b.place; });
     for (size_t i = 0; i < pointers.size();) {

@@ -37,9 +37,14 @@ struct Slab {
     bool operator==(const Slab &) const = default;
 };
 
+/* Blocks that stay free in each slab for calls that free as many as they take: a file can be
+ * overwritten, and be cut in the middle of a block, although the volume is full. */
+inline constexpr uint32_t kReserveBlocks = 8;
+
 /* Slabs that a call may take blocks from, as far as they belong to Call::owner. */
 struct Room {
     std::vector<Slab> slabs;
+    bool reserve = false; /* also their reserve */
 };
 
 /* Ends an attempt: the slabs of its room have fewer free blocks than it needs. */
@@ -47,12 +52,13 @@ struct Shortage {
     size_t blocks; /* that it needs, of all of them */
 };
 
-/* Awaited: take @count blocks, in use from the commit on. Returns pointers without checksums, in
- * the order of the slabs and of the blocks in them. Throws Shortage, also if a slab belongs to
- * another client now. */
+/* Awaited: take @count blocks, in use from the commit on; counted in the call. Returns pointers
+ * without checksums, in the order of the slabs and of the blocks in them. Throws Shortage, also if
+ * a slab belongs to another client now. */
 dtx::Task<std::vector<Pointer>> take_blocks(Call &call, const Room &room, size_t count);
 
-/* Awaited: free the blocks to which pointers led; holes are skipped. Of any owner. */
+/* Awaited: free the blocks to which pointers led; holes are skipped. Of any owner; counted in the
+ * call. */
 dtx::Task<> free_blocks(Call &call, std::vector<Pointer> pointers);
 
 /* The highest key that a slab of a shard can have. */
@@ -60,6 +66,14 @@ uint64_t last_slab_key(const Sizes &sizes, uint32_t shard);
 
 /* Blocks of a slab that are not in use. */
 uint32_t free_in(const SlabRow &row);
+
+/* Of so many free blocks of a slab, those that a call may take. */
+constexpr uint32_t usable(uint32_t free, bool reserve)
+{
+    uint32_t kept = reserve ? 0 : kReserveBlocks;
+
+    return free > kept ? free - kept : 0;
+}
 
 } // namespace rfs
 #endif

@@ -148,3 +148,54 @@ TEST_CASE("fs: a client that unmounts holds nothing afterwards", "[unit]")
     unlink_by(client, "second");
     CHECK_FALSE(exists(client, second));
 }
+
+TEST_CASE("fs: a full volume has room again when a client has died that held a removed file",
+          "[unit]")
+{
+    TestVolume volume(1, 1, "", { 400, 1 });
+    Client &client = *volume.client;
+    std::optional<Client> other(std::in_place, *volume.open);
+
+    client.finish(rfs::mount(client));
+    other->finish(rfs::mount(*other));
+
+    uint32_t ino = make_file(volume, kRootIno, "f");
+    uint32_t kept = make_file(volume, kRootIno, "kept");
+    auto error_of_write = [&] {
+        return error_of([&] { (void)write_at(volume, kept, 0, text_of(200 * 4096, 2)); });
+    };
+
+    (void)write_at(volume, ino, 0, text_of(200 * 4096, 1));
+    (void)write_at(volume, ino, 200 * 4096, text_of(200 * 4096, 1));
+    other->open_files().add(ino);
+    unlink_by(client, "f");
+    CHECK(error_of_write() == ENOSPC);
+    CHECK_FALSE(client.finish(client.reclaim()));
+    other.reset();
+
+    // Only what was not there then is waited for.
+    CHECK(error_of_write() == ENOSPC);
+    client.finish(rfs::look_at_orphans(client, true));
+    CHECK(error_of_write() == 0);
+}
+
+TEST_CASE("fs: a full volume waits for removed files that are freed", "[unit]")
+{
+    TestVolume volume(1, 1, "", { 400, 1 });
+    Client &client = *volume.client;
+    std::optional<Client> other(std::in_place, *volume.open);
+
+    client.finish(rfs::mount(client));
+    other->finish(rfs::mount(*other));
+
+    uint32_t ino = make_file(volume, kRootIno, "f");
+    uint32_t kept = make_file(volume, kRootIno, "kept");
+
+    (void)write_at(volume, ino, 0, text_of(200 * 4096, 1));
+    (void)write_at(volume, ino, 200 * 4096, text_of(200 * 4096, 1));
+    unlink_by(client, "f");
+    CHECK(used_blocks(*volume.open) == 400);
+    other.reset(); // as if it had been killed
+    (void)write_at(volume, kept, 0, text_of(200 * 4096, 2));
+    CHECK(used_blocks(*volume.open) == 200);
+}

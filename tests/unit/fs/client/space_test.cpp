@@ -29,6 +29,8 @@ std::map<uint64_t, uint64_t> owners_of(const rfs::OpenVolume &open)
     return owners;
 }
 
+constexpr size_t kUsable = rfs::kSlabBlocks - rfs::kReserveBlocks;
+
 Space::Lease lease_of(rfs::Client &client, uint32_t shard, size_t blocks)
 {
     return client.finish(client.space().lease(shard, blocks));
@@ -68,9 +70,15 @@ TEST_CASE("fs: a client gives its slabs back when it ends", "[unit]")
     std::vector<Space::Lease> leases;
 
     for (int i = 0; i < 4; i++)
-        leases.push_back(lease_of(second, 0, 512));
+        leases.push_back(lease_of(second, 0, kUsable));
     CHECK(owners_of(*volume.open).size() == 4);
     CHECK(error_of([&] { (void)lease_of(second, 0, 1); }) == ENOSPC);
+
+    // The reserve of a slab is leased with the slab.
+    leases.pop_back();
+    CHECK_FALSE(lease_of(second, 0, kUsable).room().reserve);
+    CHECK(lease_of(second, 0, kUsable + 1).room().reserve);
+    CHECK(error_of([&] { (void)lease_of(second, 0, rfs::kSlabBlocks + 1); }) == ENOSPC);
 }
 
 TEST_CASE("fs: the slabs of a dead client are taken, those of a live one are not", "[unit]")
@@ -80,9 +88,9 @@ TEST_CASE("fs: the slabs of a dead client are taken, those of a live one are not
     uint64_t owner = volume.client->owner();
     std::vector<Space::Lease> leases;
 
-    (void)lease_of(*volume.client, 0, 3 * 512);
+    (void)lease_of(*volume.client, 0, 3 * kUsable);
     CHECK(owners_of(*volume.open).size() == 3);
-    leases.push_back(lease_of(second, 0, 512));
+    leases.push_back(lease_of(second, 0, kUsable));
     CHECK(error_of([&] { (void)lease_of(second, 0, 1); }) == ENOSPC);
 
     // As if the client had been killed: its session is gone, and its slabs are still its own.
@@ -95,7 +103,7 @@ TEST_CASE("fs: the slabs of a dead client are taken, those of a live one are not
             (void)co_await call.txn.write(call.tables().slabs, rfs::key_of(0, number), row);
         });
     for (int i = 0; i < 3; i++)
-        leases.push_back(lease_of(second, 0, 512));
+        leases.push_back(lease_of(second, 0, kUsable));
     for (const auto &[key, found] : owners_of(*volume.open))
         CHECK(found == second.owner());
     CHECK(error_of([&] { (void)lease_of(second, 0, 1); }) == ENOSPC);
@@ -130,10 +138,22 @@ TEST_CASE("fs: a volume is full when all its blocks are in use", "[unit]")
                (void)write_at(volume, ino, blocks * kBlockBytes, text_of(kBlockBytes, 1));
            }) == 0)
         blocks++;
-    CHECK(blocks == 1024);
-    CHECK(used_blocks(*volume.open) == 1024);
-    CHECK(inode_of(volume, ino).blocks == 1024);
-    CHECK(error_of([&] { (void)write_at(volume, ino, 0, "x"); }) == ENOSPC);
+    CHECK(blocks == 2 * kUsable);
+    CHECK(used_blocks(*volume.open) == blocks);
+    CHECK(inode_of(volume, ino).blocks == blocks);
+
+    // What is there can be overwritten, and cut within a block. A slab that has got more free
+    // blocks by that than its reserve has room for new ones.
+    for (uint64_t i = 0; i < 3 * 2 * rfs::kReserveBlocks; i++)
+        CHECK(error_of([&] { (void)write_at(volume, ino, i * kBlockBytes, "x"); }) == 0);
+    CHECK(error_of([&] { (void)resize_to(volume, ino, blocks * kBlockBytes - 1); }) == 0);
+    uint64_t more = 0;
+
+    while (error_of([&] { (void)write_at(volume, ino, (blocks + more) * kBlockBytes, "x"); }) == 0)
+        more++;
+    CHECK(more < rfs::kReserveBlocks);
+    CHECK(used_blocks(*volume.open) == blocks + more);
+    CHECK(error_of([&] { (void)write_at(volume, ino, 0, "x"); }) == 0);
     (void)resize_to(volume, ino, 10 * kBlockBytes);
     CHECK(used_blocks(*volume.open) == 10);
     CHECK(error_of([&] { (void)write_at(volume, ino, 0, "x"); }) == 0);

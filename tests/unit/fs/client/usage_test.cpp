@@ -19,11 +19,13 @@ TEST_CASE("fs: blocks are counted on all servers, one copy of each")
 
     CHECK(fresh.all == 2 * 2 * rfs::kSlabBlocks);
     CHECK(fresh.free == fresh.all);
+    CHECK(fresh.usable == fresh.all - 4 * rfs::kReserveBlocks);
     (void)volume.client->finish(
         rfs::write_file(*volume.client, volume.root, ino, { 0, bytes.data(), bytes.size() }));
     (void)volume.client->finish(
         rfs::write_file(*volume.client, volume.root, ino, { 1 << 20, bytes.data(), 1 }));
     CHECK(blocks_of(volume).free == fresh.all - 257);
+    CHECK(blocks_of(volume).usable == fresh.usable - 257);
     (void)volume.client->finish(rfs::resize_file(*volume.client, volume.root, ino, 1));
     CHECK(blocks_of(volume).free == fresh.all - 1);
     CHECK(blocks_of(volume).all == fresh.all);
