@@ -7,20 +7,16 @@
 // Prints a line for each table: slots and bytes for each file, and the bytes that the volume
 // reserves for it. Exit code 0: a file takes one inode and one name, a small one no more than
 // fs/README.md says, and rows grow no faster than files; 1: else; 2: wrong usage.
-#include "core/client/files.h"
-#include "core/tree/create.h"
-#include "support/server.h"
-#include <dtx/layout.h>
+#include "lone_volume.h"
+
 #include <dtx/object.h>
 
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
-#include <sys/stat.h>
 
 namespace
 {
@@ -48,43 +44,25 @@ rfs::Sizes sizes_for(const Options &options)
              options.files * blocks / rfs::kSlabBlocks + 4 };
 }
 
-support::ServerOpts server_for(const dtx::Layout &layout)
-{
-    support::ServerOpts opts;
-
-    opts.anonymous = true;
-    opts.bytes = dtx::whole_pages(layout.region_bytes()) + (64 << 20);
-    opts.dram_bytes = dtx::whole_pages(layout.lock_bytes()) + (1 << 20);
-    return opts;
-}
-
 class Space
 {
   public:
     explicit Space(const Options &options)
-        : options_(options), contents_(options.bytes, 'x'), tables_("space", sizes_for(options)),
-          layout_(tables_.schema), server_(server_for(layout_))
+        : options_(options), contents_(options.bytes, 'x'), volume_(sizes_for(options))
     {
-        dtx::Options servers;
-
-        servers.urls = { server_.url() };
-        servers.coordinators = 4;
-        rfs::make_volume({ "space", tables_.sizes }, servers);
-        open_.emplace(rfs::open_volume("space", servers));
-        client_.emplace(*open_);
     }
 
     void make_files(uint64_t from, uint64_t to)
     {
         for (uint64_t i = from; i < to; i++) {
             if (i % kInDirectory == 0)
-                directory_ = make(rfs::kRootIno, S_IFDIR | 0755, "d" + std::to_string(i));
+                directory_ = volume_.make(rfs::kRootIno, S_IFDIR | 0755, "d" + std::to_string(i));
 
-            uint32_t ino = make(directory_, S_IFREG | 0644, "file-" + std::to_string(i));
+            uint32_t ino = volume_.make(directory_, S_IFREG | 0644, "file-" + std::to_string(i));
 
             if (options_.bytes > 0)
-                (void)client_->finish(rfs::write_file(*client_, rfs::kSelf, ino,
-                                                      { 0, contents_.data(), contents_.size() }));
+                (void)volume_.client->finish(rfs::write_file(
+                    *volume_.client, rfs::kSelf, ino, { 0, contents_.data(), contents_.size() }));
         }
     }
 
@@ -93,15 +71,15 @@ class Space
         Taken taken;
         auto of_all = static_cast<double>(files);
 
-        for (const dtx::TableSpec &spec : tables_.schema.tables()) {
+        for (const dtx::TableSpec &spec : volume_.tables.schema.tables()) {
             uint64_t slots = 0;
             uint32_t number = number_of(spec.name);
-            uint32_t slot_bytes = layout_.table(number).slot_bytes;
+            uint32_t slot_bytes = volume_.layout.table(number).slot_bytes;
 
-            open_->cluster->each_object(number, 0,
-                                        [&](dtx::Address, const unsigned char *image, uint32_t) {
-                                            slots += dtx::header_of(image).version != 0 ? 1 : 0;
-                                        });
+            volume_.open->cluster->each_object(
+                number, 0, [&](dtx::Address, const unsigned char *image, uint32_t) {
+                    slots += dtx::header_of(image).version != 0 ? 1 : 0;
+                });
             taken.slots[spec.name] = static_cast<double>(slots) / of_all;
             taken.bytes[spec.name] = static_cast<double>(slots * slot_bytes) / of_all;
             taken.all += taken.bytes[spec.name];
@@ -112,58 +90,38 @@ class Space
     // For each inode that the volume has room for: bytes of a table.
     double reserved(const std::string &table) const
     {
-        const dtx::TableLayout &found = layout_.table(number_of(table));
+        const dtx::TableLayout &found = volume_.layout.table(number_of(table));
 
         return static_cast<double>(found.slots * found.slot_bytes) /
-               static_cast<double>(tables_.sizes.inodes);
+               static_cast<double>(volume_.tables.sizes.inodes);
     }
     double all_reserved() const
     {
-        return static_cast<double>(layout_.tables_end()) /
-               static_cast<double>(tables_.sizes.inodes);
+        return static_cast<double>(volume_.layout.tables_end()) /
+               static_cast<double>(volume_.tables.sizes.inodes);
     }
     double locks() const
     {
-        return static_cast<double>(layout_.lock_bytes()) /
-               static_cast<double>(tables_.sizes.inodes);
+        return static_cast<double>(volume_.layout.lock_bytes()) /
+               static_cast<double>(volume_.tables.sizes.inodes);
     }
 
   private:
     uint32_t number_of(const std::string &name) const
     {
-        const std::vector<dtx::TableSpec> &all = tables_.schema.tables();
+        const std::vector<dtx::TableSpec> &all = volume_.tables.schema.tables();
         uint32_t number = 0;
 
         while (all.at(number).name != name)
             number++;
         return number;
     }
-    uint32_t make(uint32_t directory, uint32_t mode, const std::string &name)
-    {
-        return client_
-            ->call_now(
-                rfs::kSelf,
-                [&](rfs::Call &call) { return rfs::create(call, directory, name, { mode }); })
-            .ino;
-    }
 
     Options options_;
     std::string contents_;
-    rfs::Tables tables_;
-    dtx::Layout layout_;
-    support::Server server_;
-    std::optional<rfs::OpenVolume> open_;
-    std::optional<rfs::Client> client_;
+    LoneVolume volume_;
     uint32_t directory_ = 0;
 };
-
-bool number(const char *text, uint64_t least, uint64_t &into)
-{
-    char *end = nullptr;
-
-    into = strtoull(text, &end, 10);
-    return *text >= '0' && *text <= '9' && *end == '\0' && into >= least;
-}
 
 bool parse(int argc, char **argv, Options &options)
 {
@@ -171,9 +129,10 @@ bool parse(int argc, char **argv, Options &options)
 
     for (int i = 1; good && i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--files") == 0)
-            good = number(argv[i + 1], 1000, options.files);
+            good = number_option(argv[i + 1], 1000, options.files);
         else if (strcmp(argv[i], "--bytes") == 0)
-            good = number(argv[i + 1], 0, options.bytes) && options.bytes <= rfs::kCallBytesMax;
+            good =
+                number_option(argv[i + 1], 0, options.bytes) && options.bytes <= rfs::kCallBytesMax;
         else
             good = false;
     }
