@@ -494,6 +494,11 @@ const Counters &Session::counters() const
     return state_->counters;
 }
 
+uint64_t Session::rejoined() const
+{
+    return state_->counters.rejoined;
+}
+
 uint32_t Session::coordinator() const
 {
     return state_->coordinator;

@@ -155,7 +155,9 @@ class Session
      * that do not answer, it throws Error as after retry_us. */
     void end_waits_at(uint64_t until_ns);
 
+    /* Adds up the counters of all connections; rejoined(), which is one of them, costs nothing. */
     const Counters &counters() const;
+    uint64_t rejoined() const;
     const Cluster &cluster() const;
     /* The number under which the session has joined. */
     uint32_t coordinator() const;

@@ -53,7 +53,7 @@ dtx::Task<> Client::enter()
 {
     uint64_t joined = 0;
     auto body = [&](Call &call) {
-        joined = session_.counters().rejoined;
+        joined = session_.rejoined();
         return add_client(call, call.coordinator);
     };
     bool waits = co_await run_once<bool>(kSelf, body, false);
@@ -105,7 +105,7 @@ bool Client::has_died(uint32_t coordinator)
 
 uint64_t Client::owner()
 {
-    uint64_t joined = session_.counters().rejoined;
+    uint64_t joined = session_.rejoined();
 
     if (owner_ == 0 || owner_joined_ != joined)
         owner_ = owner_of(session_.coordinator(), random_.next());

@@ -162,7 +162,7 @@ class Client
 
     bool is_stale() const
     {
-        return entered_ && joined_ != session_.counters().rejoined;
+        return entered_ && joined_ != session_.rejoined();
     }
     dtx::Task<> enter_again();
     dtx::Task<size_t> count_orphans(bool keep);
