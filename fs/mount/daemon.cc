@@ -8,6 +8,7 @@
 
 #include "core/client/mount.h"
 #include "core/file/contents.h"
+#include "core/tree/attributes.h"
 #include <dtx/error.h>
 
 #include <array>
@@ -182,6 +183,11 @@ void Daemon::lost_pages(uint32_t ino)
         found->second.current = false;
 }
 
+dtx::Task<> Daemon::accessed(uint32_t ino)
+{
+    co_await client_.call(kSelf, [ino](Call &call) { return note_access(call, ino); });
+}
+
 void Daemon::report(const std::string &what)
 {
     uint64_t now = dtx::now_ns();
@@ -227,6 +233,7 @@ bool Daemon::receive_one(fuse_session *session)
 /* Awaited: free what other clients have removed. */
 dtx::Task<> Daemon::turn()
 {
+    access_times_->look();
     if (std::exchange(in_turn_, true))
         co_return;
     try {
@@ -326,13 +333,14 @@ dtx::Task<> Daemon::receive(fuse_session *session)
     client_.session().end_waits_at(dtx::now_ns() + kEndNs);
 }
 
-void Daemon::run(fuse_session *session)
+void Daemon::run(fuse_session *session, const std::string &directory)
 {
     int flags = fcntl(fuse_session_fd(session), F_GETFL);
 
     (void)fcntl(fuse_session_fd(session), F_SETFL, flags | O_NONBLOCK);
     session_ = session;
     drops_.emplace(session);
+    access_times_.emplace(directory);
     client_.finish(receive(session));
     drops_.reset();
     session_ = nullptr;

@@ -13,6 +13,7 @@
 
 #include "core/client/client.h"
 #include "core/tree/mounts.h"
+#include "mount/access_times.h"
 #include "mount/held_locks.h"
 #include "mount/interrupts.h"
 #include "mount/page_drops.h"
@@ -50,8 +51,9 @@ class Daemon
     Daemon &operator=(const Daemon &) = delete;
 
     /* Serves until the file system is unmounted, or a signal asks for the end: SIGINT, SIGTERM or
-     * SIGHUP, which the caller has blocked. @session: mounted. Throws dtx::Error. */
-    void run(fuse_session *session);
+     * SIGHUP, which the caller has blocked. @session: mounted, at @directory, an absolute path.
+     * Throws dtx::Error. */
+    void run(fuse_session *session, const std::string &directory);
 
     Client &client()
     {
@@ -132,6 +134,13 @@ class Daemon
         return std::move(receiving_);
     }
 
+    const AccessTimes &access_times() const
+    {
+        return *access_times_;
+    }
+    /* Awaited: a file or directory was read, whose time of last access that sets. */
+    dtx::Task<> accessed(uint32_t ino);
+
     void report(const std::string &what);
 
   private:
@@ -178,6 +187,7 @@ class Daemon
     std::unordered_map<uint32_t, Known> known_;          /* files that are or were open */
     std::unordered_multiset<uint32_t> dropping_;         /* files of which it drops pages now */
     std::optional<PageDrops> drops_;                     /* while it runs */
+    std::optional<AccessTimes> access_times_;            /* while it runs */
     bool ending_ = false;                                /* a signal has asked for it */
     std::vector<std::unique_ptr<unsigned char[]>> spare_;
     Buffer receiving_;

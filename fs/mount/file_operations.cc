@@ -12,6 +12,7 @@
 #include "core/base/canary.h"
 #include "core/client/files.h"
 #include "core/client/mount.h"
+#include "core/tree/attributes.h"
 #include "core/tree/create.h"
 #include "core/tree/names.h"
 
@@ -115,24 +116,35 @@ static void close_open_file(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *i
                  daemon.locks().take_handle(number_of(ino), info->fh));
 }
 
+/* @notes: the open file sets the time of last access. */
 static dtx::Task<> answer_read(Daemon &daemon, Request &request, uint32_t ino, size_t size,
-                               uint64_t offset)
+                               uint64_t offset, bool notes)
 {
     Buffer into = daemon.buffer();
-    auto body = [&](Call &call) {
-        return read(call, ino, offset, into.get(), std::min(size, kCallBytesMax));
+    bool due = false;
+    auto body = [&](Call &call) -> dtx::Task<size_t> {
+        size_t bytes = co_await read(call, ino, offset, into.get(), std::min(size, kCallBytesMax));
+
+        if (notes)
+            due = co_await is_access_due(call, ino);
+        co_return bytes;
     };
     size_t got = co_await daemon.client().call(request.who(), body);
 
     daemon.counts().read_bytes += got;
     (void)request.bytes(into.get(), got);
+    into.reset();
+    if (due)
+        co_await daemon.accessed(ino);
 }
 
 static void read_file(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t offset,
-                      fuse_file_info *)
+                      fuse_file_info *info)
 {
-    daemon_of(handle).serve(handle, answer_read, number_of(ino), size,
-                            static_cast<uint64_t>(offset));
+    Daemon &daemon = daemon_of(handle);
+    bool notes = daemon.access_times().of_files() && (info->flags & O_NOATIME) == 0;
+
+    daemon.serve(handle, answer_read, number_of(ino), size, static_cast<uint64_t>(offset), notes);
 }
 
 /* @memory: has the bytes. */
@@ -219,7 +231,15 @@ static dtx::Task<> answer_list(Daemon &daemon, Request &request, uint32_t ino, s
                                uint64_t cookie)
 {
     uint32_t limit = static_cast<uint32_t>(std::clamp<size_t>(size / 32, 1, 1024));
-    auto body = [=](Call &call) { return list_directory(call, ino, cookie, limit); };
+    bool notes = cookie == 0 && daemon.access_times().of_directories();
+    bool due = false;
+    auto body = [&, limit](Call &call) -> dtx::Task<std::vector<Listed>> {
+        std::vector<Listed> listed = co_await list_directory(call, ino, cookie, limit);
+
+        if (notes)
+            due = co_await is_access_due(call, ino);
+        co_return listed;
+    };
     std::vector<Listed> names = co_await daemon.client().call(request.who(), body);
     std::vector<char> bytes(size);
     size_t used = 0;
@@ -232,6 +252,8 @@ static dtx::Task<> answer_list(Daemon &daemon, Request &request, uint32_t ino, s
         used += takes;
     }
     (void)request.bytes(bytes.data(), used);
+    if (due)
+        co_await daemon.accessed(ino);
 }
 
 static void list(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t cookie, fuse_file_info *)
@@ -248,6 +270,7 @@ struct Listing {
     std::vector<Listed> names;
     std::vector<Node> nodes;
     bool solo = false;
+    bool access_due = false;
 };
 
 } // namespace
@@ -266,6 +289,7 @@ static dtx::Task<Listing> list_files(Call &call, uint32_t ino, uint64_t cookie, 
         listing.nodes.push_back(node);
     }
     listing.solo = co_await is_solo(call);
+    listing.access_due = co_await is_access_due(call, ino);
     co_return listing;
 }
 
@@ -294,6 +318,8 @@ static dtx::Task<> answer_files(Daemon &daemon, Request &request, uint32_t ino, 
     if (!request.bytes(bytes.data(), used))
         for (size_t i = 0; i < given; i++)
             daemon.forgotten(listing.nodes[i].ino, 1);
+    if (cookie == 0 && listing.access_due && daemon.access_times().of_directories())
+        co_await daemon.accessed(ino);
 }
 
 static void list_with_files(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t cookie,

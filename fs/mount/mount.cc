@@ -204,7 +204,7 @@ static void serve(const MountOptions &options, dtx::Options servers,
     Mounted mounted(options, daemon);
 
     ready();
-    daemon.run(mounted.session());
+    daemon.run(mounted.session(), options.directory);
 }
 
 /* In a process of its own: the parent reads from @to why it failed, or nothing. */

@@ -8,6 +8,7 @@
 
 #include "core/tree/permission.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -16,6 +17,35 @@ namespace rfs
 {
 
 static constexpr uint32_t kPermissions = 07777;
+static constexpr int64_t kSecondNs = 1000000000;
+static constexpr int64_t kDayNs = 86400 * kSecondNs;
+
+bool is_access_due(const Call &call, const InodeRow &row)
+{
+    int64_t changed = std::max(row.mtime_ns, row.ctime_ns);
+    int64_t now = call.now_ns;
+
+    if (row.atime_ns > changed)
+        return row.atime_ns < now - kDayNs;
+    return row.atime_ns < (changed < now ? now : now - kSecondNs);
+}
+
+dtx::Task<bool> is_access_due(Call &call, uint32_t ino)
+{
+    auto row = co_await call.txn.read(call.tables().inodes, ino);
+
+    co_return row &&is_access_due(call, *row);
+}
+
+dtx::Task<> note_access(Call &call, uint32_t ino)
+{
+    auto row = co_await call.txn.read(call.tables().inodes, ino);
+
+    if (!row || !is_access_due(call, *row))
+        co_return;
+    row->atime_ns = call.now_ns;
+    co_await put(call, { ino, *row });
+}
 
 static void change_mode(const Call &call, InodeRow &row, uint32_t mode)
 {

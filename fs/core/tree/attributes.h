@@ -39,6 +39,16 @@ struct Changes {
  * who may not write the file. */
 dtx::Task<Node> change(Call &call, uint32_t ino, Changes changes);
 
+/* Does a read set the time of last access? If that is not later than the last changes of the file,
+ * or a day old (relatime); once a second at most where changes are dated in the future. */
+bool is_access_due(const Call &call, const InodeRow &row);
+/* Awaited: the same of a file that the call has read. */
+dtx::Task<bool> is_access_due(Call &call, uint32_t ino);
+
+/* Awaited: set the time of last access, if that is due. It is no change of the file. Does nothing
+ * if there is no such file. */
+dtx::Task<> note_access(Call &call, uint32_t ino);
+
 /* A device as InodeRow::device has it. */
 uint32_t device_number(dev_t device);
 
