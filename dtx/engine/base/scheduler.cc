@@ -117,6 +117,22 @@ void Scheduler::run_ready()
         free_ended();
 }
 
+void Scheduler::wake_and_poll(const std::function<void(uint64_t idle_until_ns)> &poll)
+{
+    if (!sleeping_.empty())
+        wake_sleepers();
+    if (!fds_.empty() && (ready_.empty() || passes_ % kWatchEvery == 0))
+        wake_readable();
+    poll(idle_until_ns());
+}
+
+void Scheduler::end_tasks()
+{
+    DTX_ASSERT(tasks_.empty() && ready_.empty() && sleeping_.empty() && fds_.empty());
+    if (thrown_)
+        std::rethrow_exception(std::exchange(thrown_, nullptr));
+}
+
 void Scheduler::run(std::vector<Task<void>> tasks,
                     const std::function<void(uint64_t idle_until_ns)> &poll)
 {
@@ -127,15 +143,20 @@ void Scheduler::run(std::vector<Task<void>> tasks,
         run_ready();
         if (tasks_.empty())
             break;
-        if (!sleeping_.empty())
-            wake_sleepers();
-        if (!fds_.empty() && (ready_.empty() || passes_ % kWatchEvery == 0))
-            wake_readable();
-        poll(idle_until_ns());
+        wake_and_poll(poll);
     }
-    DTX_ASSERT(ready_.empty() && sleeping_.empty() && fds_.empty());
-    if (thrown_)
-        std::rethrow_exception(std::exchange(thrown_, nullptr));
+    end_tasks();
+}
+
+bool Scheduler::pass(const std::function<void(uint64_t idle_until_ns)> &poll)
+{
+    wake_and_poll(poll);
+    passes_++;
+    run_ready();
+    if (!tasks_.empty())
+        return true;
+    end_tasks();
+    return false;
 }
 
 } // namespace dtx

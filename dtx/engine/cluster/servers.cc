@@ -160,16 +160,8 @@ void Servers::poll_mapped()
             connection->poll([this](std::coroutine_handle<> handle) { scheduler_.wake(handle); });
 }
 
-/* Sleep until an operation has ended on one of the connections, or a descriptor can be read that a
- * coroutine waits for, at most until @until_ns. Arming a connection also detects a server that has
- * not answered for too long. Connections on the device model have no descriptors to wait for: with
- * them this returns at once. */
-void Servers::sleep_until(uint64_t until_ns)
+bool Servers::arm(std::vector<pollfd> &fds)
 {
-    std::vector<pollfd> fds = scheduler_.watched();
-    uint64_t now = now_ns();
-    timespec timeout{};
-
     for (auto &connection : connections_) {
         if (!connection->is_waited_for())
             continue;
@@ -177,10 +169,23 @@ void Servers::sleep_until(uint64_t until_ns)
         int fd = rpm_conn_fd(connection->conn());
 
         if (fd < 0 || rpm_conn_arm(connection->conn()) != 0)
-            return;
+            return false;
         fds.push_back({ fd, POLLIN, 0 });
     }
-    if (until_ns <= now)
+    return true;
+}
+
+/* Sleep until an operation has ended on one of the connections, or a descriptor can be read that a
+ * coroutine waits for, at most until @until_ns. Connections on the device model have no descriptors
+ * to wait for: with them this returns at once. */
+void Servers::sleep_until(uint64_t until_ns)
+{
+    std::vector<pollfd> fds = scheduler_.watched();
+    uint64_t now = now_ns();
+    timespec timeout{};
+    bool armed = arm(fds);
+
+    if (!armed || until_ns <= now)
         return;
     timeout.tv_sec = static_cast<time_t>((until_ns - now) / 1000000000);
     timeout.tv_nsec = static_cast<long>((until_ns - now) % 1000000000);

@@ -124,6 +124,10 @@ class Servers
      * ready now), and no operation ends for a while, the thread sleeps until one ends or a
      * descriptor can be read that a coroutine waits for. */
     void idle(uint64_t until_ns);
+    /* For a thread that waits elsewhere: adds the descriptors of connections with operations under
+     * way, which can be read when poll() has something to do. False: it has something to do now, or
+     * a connection has no descriptor. Also detects a server that has not answered for too long. */
+    bool arm(std::vector<pollfd> &fds);
     /* As poll(), for servers whose memory is mapped: their operations have ended already. Polling
      * the other servers costs system calls: poll() does it for all coroutines at once. */
     void poll_mapped();

@@ -46,10 +46,8 @@ void Store::poll(uint64_t idle_until_ns)
 void Store::settle()
 {
     uint64_t until = now_ns() + kSettleNs;
-    auto is_settled = [this] { return installs.empty() && unlocks.empty(); };
 
-    while (servers.is_open() && !installs.failed() && !is_settled() &&
-           (!installs.empty() || now_ns() < until))
+    while (!is_settled() && (!installs.empty() || now_ns() < until))
         poll(now_ns() + Servers::kSleepMaxNs);
 }
 

@@ -36,6 +36,11 @@ struct Store {
     void poll(uint64_t idle_until_ns = 0);
     /* Wait until all commits are finished, and at most a second until all locks are freed. */
     void settle();
+    /* Has settle() nothing to wait for? Also if that has failed. */
+    bool is_settled() const
+    {
+        return !servers.is_open() || installs.failed() || (installs.empty() && unlocks.empty());
+    }
 
     Servers servers;
     Unlocks unlocks{ servers };

@@ -432,31 +432,6 @@ Task<void> Session::back_off(Progress &progress, BlockingLock blocking_lock, uin
         now + state_->backoff.wait_ns(conflicts, now, state_->scheduler.random()));
 }
 
-void Session::run(std::vector<Task<void>> tasks)
-{
-    std::exception_ptr thrown;
-
-    try {
-        state_->scheduler.run(std::move(tasks), [this](uint64_t idle_until_ns) {
-            state_->store.poll(idle_until_ns);
-        });
-    } catch (...) {
-        thrown = std::current_exception();
-    }
-    state_->store.settle();
-    DTX_ASSERT(state_->store.installs.empty() || state_->store.installs.failed() ||
-               !state_->store.servers.is_open());
-    if (state_->store.installs.failed())
-        join_once();
-    if (thrown)
-        std::rethrow_exception(thrown);
-}
-
-void Session::start(Task<void> task)
-{
-    state_->scheduler.start(std::move(task));
-}
-
 Scheduler::Turn Session::turn()
 {
     return state_->scheduler.turn();

@@ -8,6 +8,7 @@
 #define DTX_ENGINE_SESSION_STATE_H
 
 #include "engine/base/backoff.h"
+#include "engine/base/wait_set.h"
 #include "engine/recovery/recover.h"
 #include "engine/store/store.h"
 #include "engine/txn/lease.h"
@@ -80,8 +81,9 @@ struct Session::State {
     std::vector<std::unique_ptr<ReadWriteSet>> sets;   /* one for each transaction under way */
     uint64_t prefix = 0;
     uint64_t sequence = 0;
-    uint64_t numbers; /* the most attempts under one claim */
-    Lease lease;      /* of the locks that caused this session's conflicts */
+    uint64_t numbers;                /* the most attempts under one claim */
+    std::optional<WaitSet> wait_set; /* of a program that waits itself */
+    Lease lease;                     /* of the locks that caused this session's conflicts */
 };
 
 } // namespace dtx

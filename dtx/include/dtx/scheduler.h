@@ -158,7 +158,20 @@ class Scheduler
     void run(std::vector<Task<void>> tasks,
              const std::function<void(uint64_t idle_until_ns)> &poll);
 
-    /* How often run() has let all ready coroutines go on. */
+    /* For a thread with a loop of its own, instead of run(): calls @poll once, as run() does, and
+     * then lets all coroutines go on that are ready. False: none is left; then it throws the first
+     * exception that ended one. */
+    bool pass(const std::function<void(uint64_t idle_until_ns)> &poll);
+    /* Has no task been started that has not ended? */
+    bool is_empty() const
+    {
+        return tasks_.empty();
+    }
+    /* The time until which no coroutine is ready, unless @poll or a descriptor wakes one; 0: one is
+     * ready now. */
+    uint64_t idle_until_ns() const;
+
+    /* How often run() or pass() has let all ready coroutines go on. */
     uint64_t passes() const
     {
         return passes_;
@@ -180,7 +193,8 @@ class Scheduler
     void free_ended();
     void wake_sleepers();
     void wake_readable();
-    uint64_t idle_until_ns() const;
+    void wake_and_poll(const std::function<void(uint64_t idle_until_ns)> &poll);
+    void end_tasks();
 
     std::vector<Task<void>> tasks_;
     size_t ended_ = 0; /* of tasks_ */

@@ -129,6 +129,25 @@ class Session
      * begins with it. So a server of requests starts one for each request. */
     void start(Task<void> task);
 
+    /* As run(), for one coroutine: returns when it has ended, although others have not. Those go on
+     * with the next call of this, run() or work(). If there are no others, what it has committed is
+     * installed when this returns. Throws what ended it. */
+    void run_one(Task<void> task);
+
+    /* For a program with a loop of its own, instead of run(): sends, receives, and lets all
+     * coroutines go on that can. If none can, waits until one can, or until @until_ns of now_ns();
+     * 0: does not wait. False: no coroutine is left, and what they have committed is installed.
+     * Then it throws the first exception that ended one. While it returns true, the program must
+     * call it again soon: rows may be locked, and a session that waits for one for
+     * Options::lease_us fences this one. Not to be called by a coroutine. */
+    bool work(uint64_t until_ns);
+    /* A descriptor to wait for between these calls, which stays the same: when arm() has returned
+     * false, it can be read when work() has something to do. True: it has something to do now, or a
+     * server has no descriptor (sim:). Call arm() last before each wait. Both throw Error,
+     * RPM_E_NOMEM: the process has no descriptors left. */
+    int fd();
+    bool arm();
+
     /* One transaction, for a program without coroutines. */
     template <class Body> Outcome transact_now(Body body)
     {
@@ -301,6 +320,7 @@ class Session
     bool wants_numbers() const;
     Task<std::vector<uint64_t>> hand_out(Address head, uint64_t many);
     uint64_t returned_at_once(Address head);
+    void end_run();
     bool has_surplus();
     Task<void> return_surplus();
     Task<Status> return_slots(Address head, const std::vector<uint64_t> &slots,
