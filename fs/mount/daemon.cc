@@ -336,12 +336,15 @@ dtx::Task<> Daemon::receive(fuse_session *session)
 void Daemon::run(fuse_session *session, const std::string &directory)
 {
     int flags = fcntl(fuse_session_fd(session), F_GETFL);
+    std::vector<dtx::Task<>> tasks;
 
     (void)fcntl(fuse_session_fd(session), F_SETFL, flags | O_NONBLOCK);
     session_ = session;
     drops_.emplace(session);
     access_times_.emplace(directory);
     client_.finish(receive(session));
+    tasks.push_back(receive(session));
+    client_.session().run(std::move(tasks)); /* to the end of the requests, too */
     drops_.reset();
     session_ = nullptr;
 }

@@ -44,7 +44,9 @@ struct Credentials {
     uint32_t uid = 0;
     uint32_t gid = 0;
     std::vector<uint32_t> groups{}; /* beside gid */
-    bool checked = false; /* the kernel has checked permissions (FUSE: default_permissions) */
+    bool checked = false;       /* the kernel has checked permissions (FUSE: default_permissions) */
+    const bool *lost = nullptr; /* of an open file: true: its locks are gone, so its calls fail with
+                                   EIO. Borrowed */
 
     bool is_in(uint32_t group) const
     {

@@ -8,6 +8,7 @@
 
 #include "core/base/canary.h"
 #include "core/client/clock.h"
+#include "core/lock/locks.h"
 #include "core/tree/mounts.h"
 #include <dtx/error.h>
 
@@ -43,10 +44,7 @@ Client::~Client()
 
 void Client::finish(dtx::Task<> task)
 {
-    std::vector<dtx::Task<>> tasks;
-
-    tasks.push_back(std::move(task));
-    session_.run(std::move(tasks));
+    session_.run_one(std::move(task));
 }
 
 dtx::Task<> Client::enter()
@@ -60,8 +58,27 @@ dtx::Task<> Client::enter()
 
     if (waits && !canary(Canary::solo_no_wait))
         co_await session_.sleep_until(dtx::now_ns() + kWaitNs);
+    co_await look_for_locks();
     joined_ = joined;
     entered_ = true;
+    entries_++;
+}
+
+/* Awaited, after the table mounts says that the client has entered: a client that took it for dead
+ * before has dropped its locks by now, or leaves them (client/locks.cc). */
+dtx::Task<> Client::look_for_locks()
+{
+    uint16_t own = client_number(session_.coordinator());
+    std::vector<WatchedLocks::Owner> owners = watched_locks_.owners();
+
+    for (const WatchedLocks::Owner &owner : owners) {
+        LockRow of{ 0, kLockEnd, owner.number, 0, own, owner.kind, LockType::none };
+        auto body = [&](Call &call) { return has_locks(call, owner.ino, of); };
+        bool has = co_await run_once<bool>(kSelf, body, false);
+
+        if (!has)
+            watched_locks_.lost(owner);
+    }
 }
 
 dtx::Task<> Client::leave()
@@ -115,6 +132,7 @@ uint64_t Client::owner()
 
 Call Client::begin(dtx::Txn &txn, const Credentials &who)
 {
+    expect(who.lost == nullptr || !*who.lost, EIO);
     return Call{ txn,     open_.volume, who,      open_files_, session_.coordinator(),
                  owner(), random_,      wall_ns() };
 }

@@ -12,6 +12,7 @@
 #include "core/call/call.h"
 #include "core/client/space.h"
 #include "core/client/volume.h"
+#include "core/client/watched_locks.h"
 #include <dtx/session.h>
 
 #include <array>
@@ -56,8 +57,8 @@ class Client
         return finish(call(who, std::move(body)));
     }
 
-    /* For such a caller: run a coroutine of this client to its end. Returns its result, or throws
-     * what it throws. */
+    /* For such a caller: run a coroutine of this client to its end; others that were started go on
+     * meanwhile, and need not end. Returns its result, or throws what it throws. */
     void finish(dtx::Task<> task);
     template <class Result> Result finish(dtx::Task<Result> task)
     {
@@ -94,15 +95,25 @@ class Client
     }
     /* Call::owner of a call that begins now. */
     uint64_t owner();
+    WatchedLocks &watched_locks()
+    {
+        return watched_locks_;
+    }
     /* Awaited: note that the client has the volume open, and wait if another one was the solo
      * client (tree/mounts.h). If the session joins again later, other clients may have taken this
-     * one for dead: then its next call does the same first. leave(): it has closed the volume. */
+     * one for dead: then its next call does the same first, and sees which of its watched locks are
+     * gone. leave(): it has closed the volume. */
     dtx::Task<> enter();
     dtx::Task<> leave();
     /* Awaited: the volume is full: wait until files that have lost their names are freed, which the
      * other clients let go of within a second, or that a dead one has held; for some seconds at
      * most. False: there are none but those that stay open. call() does so before it fails. */
     dtx::Task<bool> reclaim();
+    /* How often it has entered. */
+    uint64_t entries() const
+    {
+        return entries_;
+    }
 
   private:
     /* What a body returned; of a body that returns nothing, that it has ended. */
@@ -166,6 +177,7 @@ class Client
     }
     dtx::Task<> enter_again();
     dtx::Task<size_t> count_orphans(bool keep);
+    dtx::Task<> look_for_locks();
     Call begin(dtx::Txn &txn, const Credentials &who);
 
     const OpenVolume &open_;
@@ -178,6 +190,8 @@ class Client
     std::unordered_set<uint32_t> open_orphans_; /* that were not freed while reclaim() waited */
     uint64_t owner_ = 0;
     uint64_t owner_joined_ = 0; /* Counters::rejoined for which that is */
+    uint64_t entries_ = 0;
+    WatchedLocks watched_locks_;
     Space space_{ *this };
     std::array<uint64_t, dtx::kCoordinatorsMax> asked_ns_{}; /* by coordinator: last found alive */
 };

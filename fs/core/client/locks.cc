@@ -68,22 +68,47 @@ class Dead
 
 } // namespace
 
+namespace
+{
+
+/* Locks of others, and what the table mounts said when they were there. */
+struct Seen {
+    std::vector<LockRow> locks;
+    uint32_t changes = 0;
+};
+
+} // namespace
+
 /* Awaited: drops what dead clients have of locks that conflict with a wanted one. True: there was
- * some. */
+ * some. If clients have come or gone meanwhile, one of the dead may be back, and relies on its
+ * locks (Client::enter()): they stay until the next look. */
 static dtx::Task<bool> drop_dead(Client &client, uint32_t ino, LockRow wanted)
 {
     Dead dead(client);
-    auto list = [&](Call &call) { return list_conflicts(call, ino, wanted); };
-    std::vector<LockRow> seen = co_await client.call(kSelf, list);
+    auto list = [&](Call &call) -> dtx::Task<Seen> {
+        MountsRow row = co_await mounts(call);
+        Seen all;
 
-    std::erase_if(seen, [&](const LockRow &lock) { return !dead.has(lock.client); });
-    if (seen.empty() || canary(Canary::lock_survives))
+        all.changes = row.changes;
+        all.locks = co_await list_conflicts(call, ino, wanted);
+        co_return all;
+    };
+    Seen seen = co_await client.call(kSelf, list);
+
+    std::erase_if(seen.locks, [&](const LockRow &lock) { return !dead.has(lock.client); });
+    if (seen.locks.empty() || canary(Canary::lock_survives))
         co_return false;
 
-    auto drop = [&](Call &call) { return drop_seen(call, ino, seen); };
+    auto drop = [&](Call &call) -> dtx::Task<bool> {
+        MountsRow row = co_await mounts(call);
 
-    co_await client.call(kSelf, drop);
-    co_return true;
+        if (row.changes != seen.changes)
+            co_return false;
+        co_await drop_seen(call, ino, seen.locks);
+        co_return true;
+    };
+
+    co_return co_await client.call(kSelf, drop);
 }
 
 dtx::Task<> lock_file(Client &client, uint32_t ino, LockRow wanted, bool waits,

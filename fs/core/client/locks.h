@@ -11,9 +11,10 @@
  * fences it and drops them, and so does mount() of one that joins with its number. If it was only
  * cut off, its session joins again with the same number (dtx::Listener::rejoined() says so,
  * whatever the cause, and not whether locks were dropped meanwhile), it enters the volume again,
- * and goes on without these locks. Its processes are not told, and unlocking what is not locked
- * succeeds. A process for which that matters asks for its lock again: set_lock() sets it anew, or
- * finds who has it now.
+ * and goes on without these locks. Owners that it watches (Client::watched_locks()) are told then,
+ * before its next call: those of the library. Processes at a mount are not, and unlocking what is
+ * not locked succeeds. A process for which that matters asks for its lock again: set_lock() sets it
+ * anew, or finds who has it now.
  *
  * Tests: tests/unit/fs/lock/locks_test.cpp
  */

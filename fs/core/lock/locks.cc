@@ -237,6 +237,14 @@ dtx::Task<std::vector<LockRow>> list_conflicts(Call &call, uint32_t ino, LockRow
     co_return conflicts;
 }
 
+dtx::Task<bool> has_locks(Call &call, uint32_t ino, LockRow of)
+{
+    std::vector<Numbered> all = co_await read_locks(call, ino);
+
+    co_return std::any_of(all.begin(), all.end(),
+                          [&](const Numbered &lock) { return same_owner(lock.row, of); });
+}
+
 /* Awaited: drops locks. Those of @clients, and of others whose locks are dropped, who have none
  * left then are taken out of locked_files. */
 static dtx::Task<> drop(Call &call, uint32_t ino, const Which &which, ClientNumbers clients)

@@ -49,11 +49,13 @@ dtx::Task<std::optional<LockRow>> test_lock(Call &call, uint32_t ino, LockRow wa
 /* Awaited: all locks that conflict with a wanted one. */
 dtx::Task<std::vector<LockRow>> list_conflicts(Call &call, uint32_t ino, LockRow wanted);
 
+/* Awaited: has the owner of @of any lock on a file, of that kind? */
+dtx::Task<bool> has_locks(Call &call, uint32_t ino, LockRow of);
+
 /* The next four are awaited, and do nothing if there are no such locks.
  * Drop the locks that an owner has on a file, of both kinds. @client: client_number(). */
 dtx::Task<> drop_locks(Call &call, uint32_t ino, uint16_t client, uint64_t owner);
-/* All locks of the owners of @seen, which are of dead clients. A client that has joined since with
- * the number of one of these keeps its locks: its kernel's owners have other numbers. */
+/* All locks of the owners of @seen, which are of dead clients. */
 dtx::Task<> drop_seen(Call &call, uint32_t ino, std::vector<LockRow> seen);
 /* All locks of a client. */
 dtx::Task<> drop_locks_of_client(Call &call, uint32_t ino, uint16_t client);

@@ -537,3 +537,43 @@ TEST_CASE("fs: a client whose locks were dropped goes on without them", "[unit]"
     CHECK(client.session().counters().rejoined == 1);
     CHECK(faults_of_locks(volume) == "");
 }
+
+namespace
+{
+
+// Calls something when so many attempts of its session have ended.
+struct AfterAttempts : dtx::Listener {
+    void ended(const dtx::Attempt &) override
+    {
+        if (left > 0 && --left == 0)
+            act();
+    }
+    int left = 0;
+    std::function<void()> act;
+};
+
+} // namespace
+
+TEST_CASE("fs: locks of a dead client stay while it may have come back", "[unit]")
+{
+    Locked volume;
+    AfterAttempts listener;
+    Client wants(*volume.open, &listener);
+    Client third(*volume.open);
+    std::optional<Client> other(std::in_place, *volume.open);
+    LockRow wanted = range(LockType::write, 1, 0, 9);
+
+    wants.finish(rfs::mount(wants));
+    other->finish(rfs::mount(*other));
+    REQUIRE(lock(*other, volume.file, range(LockType::read, 7, 0, 9)) == 0);
+    other.reset(); // as if it had been killed
+    // A client enters when the locks are listed, and before they are dropped: after the second
+    // transaction. It could be the one that was dead.
+    listener.left = 2;
+    listener.act = [&] { third.finish(third.enter()); };
+    CHECK(lock(wants, volume.file, wanted) == EAGAIN);
+    CHECK(listener.left == 0);
+    CHECK(volume.locks() == "7:r0-9");
+    CHECK(lock(wants, volume.file, wanted) == 0);
+    CHECK(volume.locks() == "1:w0-9");
+}
