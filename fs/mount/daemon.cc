@@ -342,7 +342,6 @@ void Daemon::run(fuse_session *session, const std::string &directory)
     session_ = session;
     drops_.emplace(session);
     access_times_.emplace(directory);
-    client_.finish(receive(session));
     tasks.push_back(receive(session));
     client_.session().run(std::move(tasks)); /* to the end of the requests, too */
     drops_.reset();

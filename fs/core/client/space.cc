@@ -19,6 +19,7 @@ namespace rfs
 {
 
 static constexpr uint32_t kSlabsAtOnce = 256; /* read in one transaction */
+static constexpr uint64_t kLeaseNs = 100000;  /* between looks whether another call has ended */
 
 /* Of this session, or of an earlier one with its coordinator number, which has ended. */
 bool Space::is_own(uint64_t owner) const
@@ -36,11 +37,17 @@ Space::Own *Space::find(Slab slab)
 
 Space::Lease::~Lease()
 {
-    if (space_ == nullptr)
-        return;
+    if (space_ != nullptr)
+        give_up();
+}
+
+void Space::Lease::give_up()
+{
     for (Slab slab : room_.slabs)
         if (Own *own = space_->find(slab))
             own->leased = false;
+    room_.slabs.clear();
+    space_->given_up_++;
 }
 
 void Space::Lease::used(size_t blocks)
@@ -133,20 +140,40 @@ dtx::Task<size_t> Space::lease_more(uint32_t shard, size_t blocks, Room &room)
     co_return blocks;
 }
 
+/* Do other calls lease slabs, beside those of a lease? They may leave some of the blocks. */
+bool Space::others_lease(const Room &room) const
+{
+    auto leased =
+        std::count_if(own_.begin(), own_.end(), [](const Own &own) { return own.leased; });
+
+    return static_cast<size_t>(leased) > room.slabs.size();
+}
+
 dtx::Task<Space::Lease> Space::lease(uint32_t shard, size_t blocks)
 {
-    std::optional<Lease> lease(std::in_place, *this, Room{});
-    size_t lacking;
-
     RFS_ASSERT(shard < client_.volume().shards);
-    living_.clear();
-    lacking = co_await lease_more(shard, blocks, lease->room_);
-    if (lacking > 0) {
-        lease.emplace(*this, Room{ {}, true });
-        lacking = co_await lease_more(shard, blocks, lease->room_);
+    for (;;) {
+        Lease lease(*this, Room{});
+        bool waits = false;
+
+        for (bool reserve : { false, true }) {
+            uint64_t given_up = given_up_;
+
+            lease.room_.reserve = reserve;
+            living_.clear();
+
+            size_t lacking = co_await lease_more(shard, blocks, lease.room_);
+
+            if (lacking == 0)
+                co_return std::move(lease);
+            waits = others_lease(lease.room_) || given_up != given_up_;
+            lease.give_up(); /* else two calls might wait for each other */
+            if (waits)
+                break;
+        }
+        expect(waits, ENOSPC);
+        co_await client_.session().sleep_until(dtx::now_ns() + kLeaseNs);
     }
-    expect(lacking == 0, ENOSPC);
-    co_return std::move(*lease);
 }
 
 /* Awaited: own one more slab of a shard that has free blocks. False: there is none. */

@@ -56,14 +56,17 @@ class Space
       private:
         friend class Space;
 
+        void give_up();
+
         Space *space_;
         Room room_;
     };
 
-    /* Awaited: lease slabs with @blocks free blocks, on @shard or, if that is full, on others; if
-     * the volume is full, with those of the reserve, as Room says then. The
-     * client becomes the owner of slabs that have none, and then of those of dead clients: asks
-     * each owner once, which takes a connection to each server, if it lives. Failure: ENOSPC. */
+    /* Awaited: lease slabs with @blocks free blocks, on @shard or, if that is full, on others. The
+     * client becomes the owner of slabs that have none, and then of those of dead clients: asks each
+     * owner once, which takes a connection to each server, if it lives. If only slabs have room that
+     * other calls lease, waits for these calls. If the volume is full, leases the reserve as well, as
+     * Room says then. Failure: ENOSPC. */
     dtx::Task<Lease> lease(uint32_t shard, size_t blocks);
 
     /* Awaited: give all slabs back that no call uses. */
@@ -80,6 +83,7 @@ class Space
     Own *find(Slab slab);
     size_t known_free(uint32_t shard, bool reserve) const;
     dtx::Task<> count_again(uint32_t shard);
+    bool others_lease(const Room &room) const;
     size_t lease_own(uint32_t shard, size_t blocks, Room &room);
     dtx::Task<size_t> lease_more(uint32_t shard, size_t blocks, Room &room);
     dtx::Task<bool> acquire(uint32_t shard, bool reserve);
@@ -91,6 +95,7 @@ class Space
 
     Client &client_;
     std::vector<Own> own_;
+    uint64_t given_up_ = 0;               /* leases that have ended */
     std::vector<uint32_t> next_;          /* by shard: slabs before this one have rows */
     std::unordered_set<uint64_t> fenced_; /* owners; they stay so */
     std::unordered_set<uint64_t> living_; /* owners, when the last lease asked */

@@ -36,6 +36,32 @@ Space::Lease lease_of(rfs::Client &client, uint32_t shard, size_t blocks)
     return client.finish(client.space().lease(shard, blocks));
 }
 
+// Of a client that leases all its slabs: a call that needs one more block waits
+// until a lease ends.
+void check_that_calls_wait(rfs::Client &client, std::vector<Space::Lease> &leases)
+{
+    bool ended = false;
+    bool leased = false;
+    auto waits = [&]() -> dtx::Task<> {
+        Space::Lease lease = co_await client.space().lease(0, 1);
+
+        CHECK(ended);
+        leased = true;
+    };
+    auto ends = [&]() -> dtx::Task<> {
+        co_await client.session().sleep_until(dtx::now_ns() + 1000000);
+        ended = true;
+        leases.pop_back();
+    };
+    std::vector<dtx::Task<>> tasks;
+
+    tasks.push_back(waits());
+    tasks.push_back(ends());
+    client.session().run(std::move(tasks));
+    CHECK(leased);
+    leases.push_back(lease_of(client, 0, kUsable));
+}
+
 } // namespace
 
 TEST_CASE("fs: calls that run beside each other lease different slabs", "[unit]")
@@ -72,13 +98,13 @@ TEST_CASE("fs: a client gives its slabs back when it ends", "[unit]")
     for (int i = 0; i < 4; i++)
         leases.push_back(lease_of(second, 0, kUsable));
     CHECK(owners_of(*volume.open).size() == 4);
-    CHECK(error_of([&] { (void)lease_of(second, 0, 1); }) == ENOSPC);
+    check_that_calls_wait(second, leases);
 
-    // The reserve of a slab is leased with the slab.
-    leases.pop_back();
-    CHECK_FALSE(lease_of(second, 0, kUsable).room().reserve);
-    CHECK(lease_of(second, 0, kUsable + 1).room().reserve);
-    CHECK(error_of([&] { (void)lease_of(second, 0, rfs::kSlabBlocks + 1); }) == ENOSPC);
+    // The reserve of each slab is leased if there is no other room.
+    leases.clear();
+    CHECK_FALSE(lease_of(second, 0, 4 * kUsable).room().reserve);
+    CHECK(lease_of(second, 0, 4 * kUsable + 1).room().reserve);
+    CHECK(error_of([&] { (void)lease_of(second, 0, 4 * rfs::kSlabBlocks + 1); }) == ENOSPC);
 }
 
 TEST_CASE("fs: the slabs of a dead client are taken, those of a live one are not", "[unit]")
@@ -91,7 +117,7 @@ TEST_CASE("fs: the slabs of a dead client are taken, those of a live one are not
     (void)lease_of(*volume.client, 0, 3 * kUsable);
     CHECK(owners_of(*volume.open).size() == 3);
     leases.push_back(lease_of(second, 0, kUsable));
-    CHECK(error_of([&] { (void)lease_of(second, 0, 1); }) == ENOSPC);
+    check_that_calls_wait(second, leases);
 
     // As if the client had been killed: its session is gone, and its slabs are still its own.
     volume.client.reset();
@@ -106,7 +132,7 @@ TEST_CASE("fs: the slabs of a dead client are taken, those of a live one are not
         leases.push_back(lease_of(second, 0, kUsable));
     for (const auto &[key, found] : owners_of(*volume.open))
         CHECK(found == second.owner());
-    CHECK(error_of([&] { (void)lease_of(second, 0, 1); }) == ENOSPC);
+    check_that_calls_wait(second, leases);
 }
 
 TEST_CASE("fs: a client that was fenced and joins again is another owner of its slabs", "[unit]")
