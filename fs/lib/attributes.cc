@@ -28,13 +28,24 @@ static Node node_at(rfs_client *client, const Credentials &who, const char *path
         who, [&](Call &call) { return resolve(call, kRootIno, path, follows); });
 }
 
+static dtx::Task<int64_t> stat_call(rfs_client *client, Credentials who, std::string path,
+                                    bool follows, struct stat *into)
+{
+    auto body = [&](Call &call) { return resolve(call, kRootIno, path, follows); };
+
+    expect(into != nullptr, EINVAL);
+
+    Node node = co_await client->client.call(who, body);
+
+    *into = stat_of(node);
+    co_return 0;
+}
+
 static int get_stat(rfs_client *client, const rfs_cred *who, const char *path, bool follows,
                     struct stat *into)
 {
-    return guarded(client, [=] {
-        expect(into != nullptr, EINVAL);
-        *into = stat_of(node_at(client, credentials_of(who), path, follows));
-        return 0;
+    return run(client, [=](Job &) {
+        return stat_call(client, credentials_of(who), path_of(path), follows, into);
     });
 }
 

@@ -36,46 +36,65 @@ static int error_of(int code)
     return code == RPM_E_CORRUPT || code == RPM_E_TORN || code == 0 ? -EIO : code;
 }
 
-int error_of_exception()
+int error_of_exception(std::string &text)
 {
-    last_error().clear();
+    text.clear();
     try {
         throw;
     } catch (const Failure &failure) {
         return -failure.error;
     } catch (const dtx::Error &error) {
-        last_error() = error.what();
+        text = error.what();
         return error_of(error.code());
     } catch (const std::bad_alloc &) {
         return -ENOMEM;
     } catch (const std::exception &error) { /* of the standard library: no call passes one on */
-        last_error() = error.what();
+        text = error.what();
         return -EIO;
     }
 }
 
-void take_turn(rfs_client *client)
+int error_of_exception()
+{
+    return error_of_exception(last_error());
+}
+
+static dtx::Task<> turn(rfs_client *client)
+{
+    client->in_turn = true;
+    try {
+        co_await take_turn(client->client, client->turns++ % kDeadTurns == kDeadTurns - 1);
+    } catch (...) { /* the next turn tries again, and so does the call that needs the server that */
+    }               /* does not answer */
+    client->in_turn = false;
+}
+
+void begin_turn(rfs_client *client)
 {
     uint64_t now = dtx::now_ns();
 
-    if (now < client->next_turn_ns)
+    if (now < client->next_turn_ns || client->in_turn)
         return;
     client->next_turn_ns = now + kTurnNs;
-    try {
-        client->client.finish(
-            take_turn(client->client, client->turns++ % kDeadTurns == kDeadTurns - 1));
-    } catch (const Failure &) {    /* the next turn tries again, and so does the call that needs */
-    } catch (const dtx::Error &) { /* the server that does not answer */
-    }
+    client->client.session().start(turn(client));
 }
 
-void close_handle(rfs_client *client, uint32_t ino)
+void take_turn(rfs_client *client)
+{
+    begin_turn(client);
+    client->calls.settle();
+}
+
+dtx::Task<> close_handle(rfs_client *client, uint32_t ino)
 {
     if (client->client.open_files().remove(ino))
-        (void)guarded([=] {
-            client->client.finish(close_file(client->client, ino));
-            return 0;
-        });
+        co_await close_file(client->client, ino);
+}
+
+std::string path_of(const char *path)
+{
+    expect(path != nullptr, EINVAL);
+    return path;
 }
 
 Credentials credentials_of(const rfs_cred *who)

@@ -25,15 +25,22 @@ int rfs_opendir(rfs_client *client, const rfs_cred *who, const char *path, rfs_d
     return rfs::guarded(client, [=] {
         rfs::Credentials self = rfs::credentials_of(who);
 
+        rfs::Hold hold(client->client.open_files());
+
         rfs::expect(path != nullptr && dir != nullptr, EINVAL);
 
-        rfs::Node node = client->client.call_now(
-            self, [&](rfs::Call &call) { return rfs::resolve(call, rfs::kRootIno, path, true); });
+        rfs::Node node =
+            client->client.call_now(self, [&](rfs::Call &call) -> dtx::Task<rfs::Node> {
+                rfs::Node found = co_await rfs::resolve(call, rfs::kRootIno, path, true);
+
+                hold.set(found.ino);
+                co_return found;
+            });
 
         rfs::expect(S_ISDIR(node.row.mode), ENOTDIR);
         rfs::expect(may(self, node.row, rfs::kMayRead), EACCES);
         *dir = new rfs_dir{ client, node.ino, 0, {}, 0 };
-        client->client.open_files().add(node.ino);
+        hold.keep();
         return 0;
     });
 }
@@ -75,6 +82,9 @@ void rfs_closedir(rfs_dir **dir)
 
     rfs_dir *taken = std::exchange(*dir, nullptr);
 
-    rfs::close_handle(taken->client, taken->ino);
+    (void)rfs::guarded(taken->client, [taken] {
+        taken->client->client.finish(rfs::close_handle(taken->client, taken->ino));
+        return 0;
+    });
     delete taken;
 }

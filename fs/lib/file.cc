@@ -17,23 +17,17 @@
 
 #include <algorithm>
 #include <fcntl.h>
-
-struct rfs_file {
-    rfs_client *client;
-    rfs::Credentials who;
-    uint32_t ino;
-    int flags;
-};
+#include <memory>
 
 namespace rfs
 {
 
-static bool reads(int flags)
+bool reads(int flags)
 {
     return (flags & O_ACCMODE) != O_WRONLY;
 }
 
-static bool writes(int flags)
+bool writes(int flags)
 {
     return (flags & O_ACCMODE) != O_RDONLY;
 }
@@ -91,31 +85,109 @@ static dtx::Task<Node> open_path(Call &call, const char *path, int flags, uint32
     co_return co_await create(call, last.directory, last.name, wanted);
 }
 
-/* Opens; finishes an earlier cut of the file, and its own. */
-static Node open_now(rfs_client *client, const Credentials &who, const char *path, int flags,
-                     uint32_t mode)
+/* What to open, as rfs_open() has it. */
+struct Opening {
+    std::string path;
+    int flags;
+    uint32_t mode;
+};
+
+/* Awaited: opens; finishes an earlier cut of the file, and its own. @hold: keeps the file open from
+ * the attempt on. */
+static dtx::Task<Node> open_file(rfs_client *client, const Credentials &who, const Opening &what,
+                                 Hold &hold)
 {
+    auto open = [&](Call &call) -> dtx::Task<Node> {
+        Node node = co_await open_path(call, what.path.c_str(), what.flags, what.mode);
+
+        hold.set(node.ino);
+        co_return node;
+    };
+    auto find = [&](Call &call) { return resolve(call, kRootIno, what.path, true); };
+
     for (;;) {
+        bool unfinished = false;
         Node node;
 
         try {
-            node = client->client.call_now(
-                who, [&](Call &call) { return open_path(call, path, flags, mode); });
+            node = co_await client->client.call(who, open);
         } catch (const Unfinished &) { /* only an existing file is cut */
-            node = client->client.call_now(
-                who, [&](Call &call) { return resolve(call, kRootIno, path, true); });
-            client->client.finish(finish_cut(client->client, node.ino));
-            continue;
+            unfinished = true;
         }
-        if (node.row.cut != kNoCut)
-            client->client.finish(finish_cut(client->client, node.ino));
-        return node;
+        if (unfinished)
+            node = co_await client->client.call(who, find);
+        if (unfinished || node.row.cut != kNoCut)
+            co_await finish_cut(client->client, node.ino);
+        if (!unfinished)
+            co_return node;
     }
+}
+
+/* The calls, as coroutines. What they are given by pointer is borrowed until they end. */
+static dtx::Task<int64_t> open_call(rfs_client *client, Credentials who, Opening what, Job &job)
+{
+    Hold hold(client->client.open_files());
+    auto made = std::make_unique<rfs_file>(client, who, what.flags);
+
+    expect((what.flags & O_ACCMODE) != O_ACCMODE, EINVAL);
+    expect((what.flags & (O_CREAT | O_DIRECTORY)) != (O_CREAT | O_DIRECTORY), EINVAL);
+
+    Node node = co_await open_file(client, who, what, hold);
+
+    made->ino = node.ino;
+    hold.keep();
+    job.opened = std::move(made);
+    co_return 0;
+}
+
+dtx::Task<int64_t> close_call(rfs_file *file)
+{
+    co_await close_handle(file->client, file->ino);
+    co_return 0;
 }
 
 static size_t part_of(size_t size)
 {
     return std::min(size, kCallBytesMax);
+}
+
+static dtx::Task<int64_t> read_call(rfs_file *file, void *into, size_t size, uint64_t offset)
+{
+    auto bytes = static_cast<unsigned char *>(into);
+    size_t done = 0;
+    auto body = [&](Call &call) {
+        return read(call, file->ino, offset + done, bytes + done, part_of(size - done));
+    };
+
+    expect(into != nullptr && size <= SSIZE_MAX, EINVAL);
+    expect(reads(file->flags), EBADF);
+    for (size_t got = 1; got > 0 && done < size; done += got)
+        got = co_await file->client->client.call(file->who, body);
+    co_return static_cast<int64_t>(done);
+}
+
+static dtx::Task<int64_t> write_call(rfs_file *file, const void *bytes, size_t size,
+                                     uint64_t offset)
+{
+    auto from = static_cast<const unsigned char *>(bytes);
+    size_t done = 0;
+
+    expect(bytes != nullptr && size <= SSIZE_MAX, EINVAL);
+    expect(writes(file->flags), EBADF);
+    while (done < size) {
+        size_t part = part_of(size - done);
+        NewBytes piece{ offset + done, from + done, part, (file->flags & O_APPEND) != 0 };
+
+        try {
+            (void)co_await write_file(file->client->client, file->who, file->ino, piece);
+        } catch (...) {
+            if (done == 0)
+                throw;
+            break;
+        }
+        done += part;
+    }
+    co_return static_cast<int64_t>(done);
 }
 
 } // namespace rfs
@@ -125,17 +197,13 @@ int rfs_open(rfs_client *client, const rfs_cred *who, const char *path, int flag
 {
     return rfs::guarded(client, [=] {
         rfs::Credentials self = rfs::credentials_of(who);
+        rfs::Opening what{ rfs::path_of(path), flags, mode };
 
-        rfs::expect(path != nullptr && file != nullptr, EINVAL);
-        rfs::expect((flags & O_ACCMODE) != O_ACCMODE, EINVAL);
-        rfs::expect((flags & (O_CREAT | O_DIRECTORY)) != (O_CREAT | O_DIRECTORY), EINVAL);
-
-        auto made = std::make_unique<rfs_file>(rfs_file{ client, self, 0, flags });
-
-        made->ino = rfs::open_now(client, self, path, flags, mode).ino;
-        client->client.open_files().add(made->ino);
-        *file = made.release();
-        return 0;
+        rfs::expect(file != nullptr, EINVAL);
+        return static_cast<int>(client->calls.run(nullptr, rfs::Order::free, [&](rfs::Job &job) {
+            job.into = file;
+            return rfs::open_call(client, self, what, job);
+        }));
     });
 }
 
@@ -146,53 +214,20 @@ void rfs_close(rfs_file **file)
 
     rfs_file *taken = std::exchange(*file, nullptr);
 
-    rfs::close_handle(taken->client, taken->ino);
-    delete taken;
+    (void)rfs::run(taken->client, taken, rfs::Order::close,
+                   [=](rfs::Job &) { return rfs::close_call(taken); });
 }
 
 ssize_t rfs_pread(rfs_file *file, void *into, size_t size, uint64_t offset)
 {
-    return rfs::guarded(file->client, [=]() -> ssize_t {
-        auto bytes = static_cast<unsigned char *>(into);
-        size_t done = 0;
-
-        rfs::expect(into != nullptr && size <= SSIZE_MAX, EINVAL);
-        rfs::expect(rfs::reads(file->flags), EBADF);
-        for (size_t got = 1; got > 0 && done < size; done += got)
-            got = file->client->client.call_now(file->who, [&](rfs::Call &call) {
-                return rfs::read(call, file->ino, offset + done, bytes + done,
-                                 rfs::part_of(size - done));
-            });
-        return static_cast<ssize_t>(done);
-    });
+    return rfs::run(file->client, file, rfs::Order::free,
+                    [=](rfs::Job &) { return rfs::read_call(file, into, size, offset); });
 }
 
 ssize_t rfs_pwrite(rfs_file *file, const void *bytes, size_t size, uint64_t offset)
 {
-    rfs_client *client = file->client;
-
-    return rfs::guarded(client, [=]() -> ssize_t {
-        auto from = static_cast<const unsigned char *>(bytes);
-        size_t done = 0;
-
-        rfs::expect(bytes != nullptr && size <= SSIZE_MAX, EINVAL);
-        rfs::expect(rfs::writes(file->flags), EBADF);
-        while (done < size) {
-            size_t part = rfs::part_of(size - done);
-            rfs::NewBytes piece{ offset + done, from + done, part, (file->flags & O_APPEND) != 0 };
-
-            try {
-                (void)client->client.finish(
-                    rfs::write_file(client->client, file->who, file->ino, piece));
-            } catch (...) {
-                if (done == 0)
-                    throw;
-                break;
-            }
-            done += part;
-        }
-        return static_cast<ssize_t>(done);
-    });
+    return rfs::run(file->client, file, rfs::Order::free,
+                    [=](rfs::Job &) { return rfs::write_call(file, bytes, size, offset); });
 }
 
 int rfs_ftruncate(rfs_file *file, uint64_t size)

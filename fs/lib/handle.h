@@ -10,6 +10,7 @@
 #include "core/client/client.h"
 #include "core/client/files.h"
 #include "core/client/mount.h"
+#include "lib/calls.h"
 #include <dtx/error.h>
 
 #include <librpmfs.h>
@@ -21,16 +22,33 @@
 #include <string>
 #include <utility>
 
+struct rfs_file {
+    rfs_file(rfs_client *of, rfs::Credentials caller, int how)
+        : client(of), who(std::move(caller)), flags(how)
+    {
+    }
+    rfs_file(const rfs_file &) = delete;
+    rfs_file &operator=(const rfs_file &) = delete;
+
+    rfs_client *client;
+    rfs::Credentials who; /* who has opened it */
+    uint32_t ino = 0;
+    int flags;
+    rfs::FileCalls calls;
+};
+
 struct rfs_client {
     explicit rfs_client(rfs::OpenVolume volume, dtx::Listener *listener = nullptr)
-        : open(std::move(volume)), client(open, listener)
+        : open(std::move(volume)), client(open, listener), calls(client.session())
     {
     }
 
     rfs::OpenVolume open;
     rfs::Client client;
+    rfs::Calls calls;
     uint64_t next_turn_ns = 0;
     uint32_t turns = 0;
+    bool in_turn = false;
 };
 
 namespace rfs
@@ -42,8 +60,10 @@ std::string &last_error();
 /* The error number, negative, for the exception that is being handled; notes its text. */
 int error_of_exception();
 
-/* Frees what other clients have removed, if a second has passed since the last time. */
+/* If a second has passed since the last time, frees what other clients have removed: take_turn() to
+ * its end, unless a call is running; begin_turn() while calls run. */
 void take_turn(rfs_client *client);
+void begin_turn(rfs_client *client);
 
 /* Runs @act, which returns 0 or a count; its exceptions become negative error numbers. */
 template <class Act> auto guarded(Act act) -> decltype(act())
@@ -64,12 +84,28 @@ template <class Act> auto guarded(rfs_client *client, Act act) -> decltype(act()
     return result;
 }
 
-/* A handle to a file or directory is closed: the file is freed if that was the last one, and the
- * file has no name any more. */
-void close_handle(rfs_client *client, uint32_t ino);
+/* A call, @make: as of Calls::run(), for which the thread waits. */
+template <class Make> int64_t run(rfs_client *client, rfs_file *file, Order order, Make make)
+{
+    return guarded(client, [&]() -> int64_t { return client->calls.run(file, order, make); });
+}
+template <class Make> int run(rfs_client *client, Make make)
+{
+    return static_cast<int>(run(client, nullptr, Order::free, make));
+}
+/* Awaited: a handle to a file or directory is closed: the file is freed if that was the last one,
+ * and the file has no name any more. */
+dtx::Task<> close_handle(rfs_client *client, uint32_t ino);
 
-/* Throws Failure, EINVAL, for NULL. */
+/* The rest of closing an open file; Calls frees it then. */
+dtx::Task<int64_t> close_call(rfs_file *file);
+/* Has a file been opened so? */
+bool reads(int flags);
+bool writes(int flags);
+
+/* Throw Failure, EINVAL, for NULL. */
 Credentials credentials_of(const rfs_cred *who);
+std::string path_of(const char *path);
 
 } // namespace rfs
 #endif

@@ -32,57 +32,62 @@ static dtx::Task<Place> place_of_slash(Call &call, const Last &last)
     co_return place;
 }
 
+/* The calls, as coroutines. */
+static dtx::Task<int64_t> create_call(rfs_client *client, Credentials who, std::string path,
+                                      Wanted wanted)
+{
+    auto body = [&](Call &call) -> dtx::Task<Node> {
+        Last last = co_await walk(call, kRootIno, path, Follow::never);
+        Place place = co_await place_of_slash(call, last);
+
+        expect(!last.name.empty() && !place.is_taken(), EEXIST);
+        expect(!last.wants_directory || is_fixed(last) || S_ISDIR(wanted.mode), ENOENT);
+        co_return co_await create(call, last.directory, last.name, wanted);
+    };
+
+    (void)co_await client->client.call(who, body);
+    co_return 0;
+}
+
 static int create_at(rfs_client *client, const rfs_cred *who, const char *path,
                      const Wanted &wanted)
 {
-    return guarded(client, [&] {
-        Credentials self = credentials_of(who);
-
-        expect(path != nullptr, EINVAL);
-        (void)client->client.call_now(self, [&](Call &call) -> dtx::Task<Node> {
-            Last last = co_await walk(call, kRootIno, path, Follow::never);
-            Place place = co_await place_of_slash(call, last);
-
-            expect(!last.name.empty() && !place.is_taken(), EEXIST);
-            expect(!last.wants_directory || is_fixed(last) || S_ISDIR(wanted.mode), ENOENT);
-            co_return co_await create(call, last.directory, last.name, wanted);
-        });
-        return 0;
+    return run(client, [&](Job &) {
+        return create_call(client, credentials_of(who), path_of(path), wanted);
     });
 }
 
-static int remove_at(rfs_client *client, const rfs_cred *who, const char *path, bool directory)
+static dtx::Task<Node> remove_path(Call &call, const std::string &path, bool directory)
 {
-    return guarded(client, [=] {
-        Credentials self = credentials_of(who);
+    Last last = co_await walk(call, kRootIno, path, Follow::never);
 
-        expect(path != nullptr, EINVAL);
+    expect(!last.name.empty(), directory ? EBUSY : EISDIR);
+    if (last.wants_directory && !directory && !is_fixed(last)) {
+        Place place = co_await place_of_slash(call, last);
 
-        Node node = client->client.call_now(self, [&](Call &call) -> dtx::Task<Node> {
-            Last last = co_await walk(call, kRootIno, path, Follow::never);
+        expect(place.is_taken(), ENOENT);
+        throw Failure{ is_directory(place) ? EISDIR : ENOTDIR };
+    }
+    if (directory)
+        co_return co_await remove_directory(call, last.directory, last.name);
+    co_return co_await remove_file(call, last.directory, last.name);
+}
 
-            expect(!last.name.empty(), directory ? EBUSY : EISDIR);
-            if (last.wants_directory && !directory && !is_fixed(last)) {
-                Place place = co_await place_of_slash(call, last);
+static dtx::Task<int64_t> remove_call(rfs_client *client, Credentials who, std::string path,
+                                      bool directory)
+{
+    auto body = [&](Call &call) { return remove_path(call, path, directory); };
+    Node node = co_await client->client.call(who, body);
 
-                expect(place.is_taken(), ENOENT);
-                throw Failure{ is_directory(place) ? EISDIR : ENOTDIR };
-            }
-            if (directory)
-                co_return co_await remove_directory(call, last.directory, last.name);
-            co_return co_await remove_file(call, last.directory, last.name);
-        });
-
-        if (node.row.links == 0)
-            client->client.finish(free_file(client->client, node.ino));
-        return 0;
-    });
+    if (node.row.links == 0)
+        co_await free_file(client->client, node.ino);
+    co_return 0;
 }
 
 /* Awaited: as rename() in core/tree, which does not know of slashes behind names. The errors come
  * in the order of Linux. */
-static dtx::Task<std::optional<Node>> rename_paths(Call &call, const char *from, const char *to,
-                                                   uint32_t flags)
+static dtx::Task<std::optional<Node>> rename_paths(Call &call, const std::string &from,
+                                                   const std::string &to, uint32_t flags)
 {
     Last source = co_await walk(call, kRootIno, from, Follow::never);
     Last target = co_await walk(call, kRootIno, to, Follow::never);
@@ -105,6 +110,21 @@ static dtx::Task<std::optional<Node>> rename_paths(Call &call, const char *from,
     Spot to_spot{ target.directory, target.name };
 
     co_return co_await rename(call, from_spot, to_spot, flags);
+}
+
+static dtx::Task<int64_t> rename_call(rfs_client *client, Credentials who, std::string from,
+                                      std::string to, uint32_t flags)
+{
+    auto body = [&](Call &call) { return rename_paths(call, from, to, flags); };
+
+    expect(flags <= RFS_RENAME_EXCHANGE, EINVAL);
+
+    std::optional<Node> replaced = co_await client->client.call(who, body);
+    bool frees = replaced && replaced->row.links == 0;
+
+    if (frees)
+        co_await free_file(client->client, replaced->ino);
+    co_return 0;
 }
 
 } // namespace rfs
@@ -153,27 +173,23 @@ int rfs_link(rfs_client *client, const rfs_cred *who, const char *from, const ch
 
 int rfs_unlink(rfs_client *client, const rfs_cred *who, const char *path)
 {
-    return rfs::remove_at(client, who, path, false);
+    return rfs::run(client, [=](rfs::Job &) {
+        return rfs::remove_call(client, rfs::credentials_of(who), rfs::path_of(path), false);
+    });
 }
 
 int rfs_rmdir(rfs_client *client, const rfs_cred *who, const char *path)
 {
-    return rfs::remove_at(client, who, path, true);
+    return rfs::run(client, [=](rfs::Job &) {
+        return rfs::remove_call(client, rfs::credentials_of(who), rfs::path_of(path), true);
+    });
 }
 
 int rfs_rename(rfs_client *client, const rfs_cred *who, const char *from, const char *to,
                unsigned int flags)
 {
-    return rfs::guarded(client, [=] {
-        rfs::Credentials self = rfs::credentials_of(who);
-
-        rfs::expect(from != nullptr && to != nullptr && flags <= RFS_RENAME_EXCHANGE, EINVAL);
-
-        auto replaced = client->client.call_now(
-            self, [&](rfs::Call &call) { return rfs::rename_paths(call, from, to, flags); });
-
-        if (replaced && replaced->row.links == 0)
-            client->client.finish(rfs::free_file(client->client, replaced->ino));
-        return 0;
+    return rfs::run(client, [=](rfs::Job &) {
+        return rfs::rename_call(client, rfs::credentials_of(who), rfs::path_of(from),
+                                rfs::path_of(to), flags);
     });
 }

@@ -2,9 +2,7 @@
 // librpmfs: what it refuses, and what tests/fs/model_test.cpp does not reach.
 #include <librpmfs.h>
 
-#include "support/catch.h"
-#include "support/servers.h"
-#include <librpm.h>
+#include "unit/fs/lib/mounted.h"
 
 #include <cerrno>
 #include <cstring>
@@ -14,65 +12,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 #include <vector>
-
-namespace
-{
-
-const rfs_cred kRoot{ 0, 0, nullptr, 0 };
-
-// Servers, and a volume on them.
-class Mounted
-{
-  public:
-    explicit Mounted(uint32_t servers = 2, uint64_t bytes = 8 << 20) : servers_(servers, 192 << 20)
-    {
-        for (const std::string &url : servers_.urls)
-            urls_.push_back(url.c_str());
-        opts.name = "library";
-        opts.urls = urls_.data();
-        opts.url_count = servers;
-        make.bytes = bytes;
-        make.replicas = servers > 1 ? 2 : 1;
-    }
-    ~Mounted()
-    {
-        rfs_unmount(&client);
-    }
-    Mounted &mount()
-    {
-        REQUIRE(rfs_make(&opts, &make) == 0);
-        REQUIRE(rfs_mount(&opts, &client) == 0);
-        return *this;
-    }
-
-    rfs_opts opts = rfs_opts_init();
-    rfs_make_opts make = rfs_make_opts_init();
-    rfs_client *client = nullptr;
-
-  private:
-    support::Servers servers_;
-    std::vector<const char *> urls_;
-};
-
-rfs_file *opened(rfs_client *client, const char *path, int flags)
-{
-    rfs_file *file = nullptr;
-
-    REQUIRE(rfs_open(client, &kRoot, path, flags, 0644, &file) == 0);
-    return file;
-}
-
-std::string contents(rfs_file *file)
-{
-    std::string text(1000, '?');
-    ssize_t got = rfs_pread(file, text.data(), text.size(), 0);
-
-    REQUIRE(got >= 0);
-    text.resize(static_cast<size_t>(got));
-    return text;
-}
-
-} // namespace
 
 TEST_CASE("librpmfs: volumes that cannot be made or mounted are refused", "[unit]")
 {

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * calls.h: the calls of a client that are under way, each a coroutine of its session. The thread
+ * waits for the end of a call.
+ *
+ * Invariants
+ *   of a file, a call that is held begins when all that began before it have ended
+ *
+ * Tests: tests/unit/fs/lib/library_test.cpp
+ */
+#ifndef FS_LIB_CALLS_H
+#define FS_LIB_CALLS_H
+
+#include <dtx/session.h>
+#include <dtx/task.h>
+
+#include <librpmfs.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rfs
+{
+
+/* How a call of a file stands to others of that file. */
+enum class Order {
+    free,
+    lock,    /* of a lock: fsync() does not wait for it, and close() ends it */
+    barrier, /* begins when all before it have ended, but those of locks */
+    close    /* begins when all have ended, and is the last one */
+};
+
+/* The error number, negative, for the exception that is being handled. @text: out, of
+ * rfs_last_error(). */
+int error_of_exception(std::string &text);
+
+struct Job {
+    rfs_file *file = nullptr; /* nullptr: a call on a path */
+    Order order = Order::free;
+    uint64_t number = 0;
+    int64_t result = 0;
+    std::string text; /* of rfs_last_error() */
+    bool has_ended = false;
+    rfs_file **into = nullptr; /* of rfs_open() */
+    std::unique_ptr<rfs_file> opened;
+};
+
+/* Calls of a file that have not ended. */
+class FileCalls
+{
+  public:
+    void add(const Job &job);
+    void remove(const Job &job);
+    void hold(Job &job, dtx::Task<int64_t> body);
+    /* A held call that may begin now. */
+    std::optional<dtx::Task<int64_t>> next(Job *&job);
+    bool is_closing() const
+    {
+        return closing_;
+    }
+
+  private:
+    struct Held {
+        Job *job;
+        dtx::Task<int64_t> body;
+    };
+
+    std::vector<uint64_t> unended_; /* numbers, ascending; not of locks */
+    uint32_t locks_ = 0;
+    std::deque<Held> held_;
+    bool closing_ = false;
+};
+
+class Calls
+{
+  public:
+    /* @session: borrowed. */
+    explicit Calls(dtx::Session &session) : session_(session) {}
+    Calls(const Calls &) = delete;
+    Calls &operator=(const Calls &) = delete;
+
+    /* Runs a call while the thread waits. @make: a callable Task<int64_t>(Job &). Returns what the
+     * call returned, or its error, whose text it notes. */
+    template <class Make> int64_t run(rfs_file *file, Order order, Make make)
+    {
+        Job job;
+
+        job.file = file;
+        job.order = order;
+        begin(job, make(job));
+        finish(job);
+        return job.result;
+    }
+
+    /* If no call is running: until what they have committed is installed. */
+    void settle();
+
+  private:
+    void begin(Job &job, dtx::Task<int64_t> body);
+    void finish(Job &job);
+    static void hand_out(Job &job);
+    dtx::Task<> follow(Job &job, dtx::Task<int64_t> body);
+    void end(Job &job);
+    void end_in_file(const Job &job);
+
+    dtx::Session &session_;
+    uint64_t numbers_ = 0;
+    uint32_t running_ = 0; /* begun or held, and not ended */
+};
+
+} // namespace rfs
+#endif
