@@ -7,6 +7,7 @@
 #ifndef LIBRPMFS_H
 #define LIBRPMFS_H
 
+#include <librpmfs/async.h>
 #include <librpmfs/client.h>
 #include <librpmfs/file.h>
 #include <librpmfs/tree.h>

@@ -2,7 +2,7 @@
 /*
  * attributes.cc: stat, access, chmod, chown, utimens, truncate, readlink.
  *
- * Tests: tests/fs/model_test.cpp
+ * Tests: tests/fs/model_test.cpp, tests/unit/fs/lib/async_test.cpp
  */
 #include "lib/handle.h"
 
@@ -100,6 +100,14 @@ int rfs_stat(rfs_client *client, const rfs_cred *who, const char *path, struct s
 int rfs_lstat(rfs_client *client, const rfs_cred *who, const char *path, struct stat *stat)
 {
     return rfs::get_stat(client, who, path, false, stat);
+}
+
+int rfs_stat_async(rfs_client *client, const rfs_cred *who, const char *path, struct stat *stat,
+                   void *context)
+{
+    return rfs::submit(client, context, [=](rfs::Job &) {
+        return rfs::stat_call(client, rfs::credentials_of(who), rfs::path_of(path), true, stat);
+    });
 }
 
 int rfs_access(rfs_client *client, const rfs_cred *who, const char *path, int wanted)

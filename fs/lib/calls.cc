@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * calls.cc: begin calls, and note how they ended.
+ * calls.cc: begin calls, note how they ended, and hand out completions.
  *
- * Tests: tests/unit/fs/lib/library_test.cpp
+ * Tests: tests/unit/fs/lib/async_test.cpp
  */
 #include "lib/calls.h"
 
@@ -48,6 +48,19 @@ std::optional<dtx::Task<int64_t>> FileCalls::next(Job *&job)
     body.emplace(std::move(held_.front().body));
     held_.pop_front();
     return body;
+}
+
+Job &Calls::add(rfs_file *file, Order order, void *context)
+{
+    expect(outstanding() < inflight_max_, EAGAIN);
+
+    Job &job = submitted_.emplace_back();
+
+    job.file = file;
+    job.order = order;
+    job.context = context;
+    job.is_submitted = true;
+    return job;
 }
 
 void Calls::begin(Job &job, dtx::Task<int64_t> body)
@@ -111,6 +124,14 @@ void Calls::end(Job &job)
     job.has_ended = true;
     if (job.file != nullptr)
         end_in_file(job);
+    if (!job.is_submitted)
+        return;
+
+    auto place = std::find_if(submitted_.begin(), submitted_.end(),
+                              [&job](const Job &each) { return &each == &job; });
+
+    RFS_ASSERT(place != submitted_.end());
+    ended_.splice(ended_.end(), submitted_, place);
 }
 
 void Calls::settle()
@@ -134,6 +155,63 @@ void Calls::finish(Job &job)
     if (job.result < 0)
         last_error() = job.text;
     hand_out(job);
+}
+
+void Calls::drain()
+{
+    while (running_ > 0)
+        (void)session_.work(UINT64_MAX);
+    settle();
+}
+
+size_t Calls::available(bool installing) const
+{
+    bool keeps_one = running_ == 0 && installing && !ended_.empty();
+
+    return ended_.size() - (keeps_one ? 1 : 0);
+}
+
+uint32_t Calls::take(rfs_completion *done, uint32_t n, bool installing)
+{
+    uint32_t count = static_cast<uint32_t>(std::min<size_t>(n, available(installing)));
+
+    texts_.clear();
+    texts_.reserve(count); /* so that they stay where they are */
+    for (uint32_t i = 0; i < count; i++) {
+        Job &job = ended_.front();
+
+        texts_.push_back(std::move(job.text));
+        done[i] = { job.context, job.result, texts_.back().c_str() };
+        hand_out(job);
+        ended_.pop_front();
+    }
+    return count;
+}
+
+uint32_t Calls::cancel(const void *context)
+{
+    uint32_t count = 0;
+
+    for (Job &job : submitted_)
+        if (job.order == Order::lock && job.context == context) {
+            job.is_cancelled = true;
+            count++;
+        }
+    return count;
+}
+
+void Calls::cancel_all()
+{
+    for (Job &job : submitted_)
+        job.is_cancelled = true;
+}
+
+std::unique_ptr<rfs_file> Calls::untaken()
+{
+    for (Job &job : ended_)
+        if (job.opened != nullptr)
+            return std::move(job.opened);
+    return nullptr;
 }
 
 } // namespace rfs

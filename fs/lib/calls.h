@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * calls.h: the calls of a client that are under way, each a coroutine of its session. The thread
- * waits for the end of a call.
+ * calls.h: the calls of a client that are under way, each a coroutine of its session. A blocking
+ * call is one for which the thread waits; of one that was submitted, a completion tells.
  *
  * Invariants
  *   of a file, a call that is held begins when all that began before it have ended
+ *   the last completion of a client is handed out when what its calls committed is installed: a
+ *   program that has all of them need not call again
  *
- * Tests: tests/unit/fs/lib/library_test.cpp
+ * Tests: tests/unit/fs/lib/async_test.cpp
  */
 #ifndef FS_LIB_CALLS_H
 #define FS_LIB_CALLS_H
@@ -18,6 +20,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,13 +42,16 @@ enum class Order {
 int error_of_exception(std::string &text);
 
 struct Job {
+    void *context = nullptr;
     rfs_file *file = nullptr; /* nullptr: a call on a path */
     Order order = Order::free;
     uint64_t number = 0;
     int64_t result = 0;
     std::string text; /* of rfs_last_error() */
+    bool is_submitted = false;
     bool has_ended = false;
-    rfs_file **into = nullptr; /* of rfs_open() */
+    bool is_cancelled = false;
+    rfs_file **into = nullptr; /* of rfs_open_async() */
     std::unique_ptr<rfs_file> opened;
 };
 
@@ -78,8 +84,11 @@ class FileCalls
 class Calls
 {
   public:
-    /* @session: borrowed. */
-    explicit Calls(dtx::Session &session) : session_(session) {}
+    /* @session: borrowed. @inflight_max: calls submitted of which no completion was taken. */
+    Calls(dtx::Session &session, uint32_t inflight_max)
+        : session_(session), inflight_max_(inflight_max)
+    {
+    }
     Calls(const Calls &) = delete;
     Calls &operator=(const Calls &) = delete;
 
@@ -96,10 +105,47 @@ class Calls
         return job.result;
     }
 
+    /* Begins a call, whose completion take() returns. Failure: EAGAIN; what @make throws. */
+    template <class Make> void submit(rfs_file *file, Order order, void *context, Make make)
+    {
+        Job &job = add(file, order, context);
+        std::optional<dtx::Task<int64_t>> body;
+
+        try {
+            body.emplace(make(job));
+        } catch (...) {
+            submitted_.pop_back();
+            throw;
+        }
+        begin(job, std::move(*body));
+    }
+
+    /* Calls that were submitted and whose completions were not taken. */
+    size_t outstanding() const
+    {
+        return submitted_.size() + ended_.size();
+    }
+    bool is_running() const
+    {
+        return running_ > 0;
+    }
+    /* Completions that take() would return. @installing: dtx::Session::work() has returned true. */
+    size_t available(bool installing) const;
+    uint32_t take(rfs_completion *done, uint32_t n, bool installing);
+    /* Ends waits for locks that were submitted with a context, or all. Returns how many. */
+    uint32_t cancel(const void *context);
+    void cancel_all();
+    /* Lets all calls run to their end. */
+    void drain();
     /* If no call is running: until what they have committed is installed. */
     void settle();
+    /* A completion that was not taken has opened a file: the caller closes it. nullptr: none. */
+    std::unique_ptr<rfs_file> untaken();
 
   private:
+    using Jobs = std::list<Job>;
+
+    Job &add(rfs_file *file, Order order, void *context);
     void begin(Job &job, dtx::Task<int64_t> body);
     void finish(Job &job);
     static void hand_out(Job &job);
@@ -108,8 +154,12 @@ class Calls
     void end_in_file(const Job &job);
 
     dtx::Session &session_;
+    uint32_t inflight_max_;
     uint64_t numbers_ = 0;
-    uint32_t running_ = 0; /* begun or held, and not ended */
+    uint32_t running_ = 0;           /* begun or held, and not ended */
+    Jobs submitted_;                 /* that have not ended */
+    Jobs ended_;                     /* oldest first: their completions are not taken */
+    std::vector<std::string> texts_; /* of the completions that were taken last */
 };
 
 } // namespace rfs

@@ -161,10 +161,24 @@ static void make(const rfs_opts &opts, const rfs_make_opts &make)
 
 static rfs_client *mounted(const rfs_opts &opts)
 {
-    auto client = std::make_unique<rfs_client>(open_volume(opts.name, options_of(opts)));
+    uint32_t inflight_max = opts.inflight_max != 0 ? opts.inflight_max : kInflightMax;
+    auto client = std::make_unique<rfs_client>(open_volume(opts.name, options_of(opts)), nullptr,
+                                               inflight_max);
 
     client->client.finish(mount(client->client));
     return client.release();
+}
+
+/* Lets calls that were submitted end, and closes files that no caller has heard of. */
+static void end_calls(rfs_client *client)
+{
+    client->calls.cancel_all();
+    client->calls.drain();
+    for (auto file = client->calls.untaken(); file != nullptr; file = client->calls.untaken()) {
+        rfs_file *taken = file.release();
+
+        (void)client->calls.run(taken, Order::close, [=](Job &) { return close_call(taken); });
+    }
 }
 
 } // namespace rfs
@@ -196,6 +210,7 @@ void rfs_unmount(rfs_client **client)
     rfs_client *taken = std::exchange(*client, nullptr);
 
     (void)rfs::guarded([taken] {
+        rfs::end_calls(taken);
         taken->client.finish(rfs::unmount(taken->client));
         return 0;
     });

@@ -190,6 +190,12 @@ static dtx::Task<int64_t> write_call(rfs_file *file, const void *bytes, size_t s
     co_return static_cast<int64_t>(done);
 }
 
+/* All that has ended is durable, and this begins when earlier calls have ended. */
+static dtx::Task<int64_t> sync_call(rfs_file *)
+{
+    co_return 0;
+}
+
 } // namespace rfs
 
 int rfs_open(rfs_client *client, const rfs_cred *who, const char *path, int flags, mode_t mode,
@@ -207,6 +213,17 @@ int rfs_open(rfs_client *client, const rfs_cred *who, const char *path, int flag
     });
 }
 
+int rfs_open_async(rfs_client *client, const rfs_cred *who, const char *path, int flags,
+                   mode_t mode, rfs_file **file, void *context)
+{
+    return rfs::submit(client, context, [=](rfs::Job &job) {
+        rfs::expect(file != nullptr, EINVAL);
+        job.into = file;
+        return rfs::open_call(client, rfs::credentials_of(who), { rfs::path_of(path), flags, mode },
+                              job);
+    });
+}
+
 void rfs_close(rfs_file **file)
 {
     if (file == nullptr || *file == nullptr)
@@ -218,16 +235,54 @@ void rfs_close(rfs_file **file)
                    [=](rfs::Job &) { return rfs::close_call(taken); });
 }
 
+int rfs_close_async(rfs_file **file, void *context)
+{
+    if (file == nullptr || *file == nullptr)
+        return -EINVAL;
+
+    rfs_file *taken = *file;
+    int err = rfs::submit(taken->client, taken, rfs::Order::close, context,
+                          [=](rfs::Job &) { return rfs::close_call(taken); });
+
+    if (err == 0)
+        *file = nullptr;
+    return err;
+}
+
 ssize_t rfs_pread(rfs_file *file, void *into, size_t size, uint64_t offset)
 {
     return rfs::run(file->client, file, rfs::Order::free,
                     [=](rfs::Job &) { return rfs::read_call(file, into, size, offset); });
 }
 
+int rfs_pread_async(rfs_file *file, void *into, size_t size, uint64_t offset, void *context)
+{
+    return rfs::submit(file->client, file, rfs::Order::free, context,
+                       [=](rfs::Job &) { return rfs::read_call(file, into, size, offset); });
+}
+
 ssize_t rfs_pwrite(rfs_file *file, const void *bytes, size_t size, uint64_t offset)
 {
     return rfs::run(file->client, file, rfs::Order::free,
                     [=](rfs::Job &) { return rfs::write_call(file, bytes, size, offset); });
+}
+
+int rfs_pwrite_async(rfs_file *file, const void *bytes, size_t size, uint64_t offset, void *context)
+{
+    return rfs::submit(file->client, file, rfs::Order::free, context,
+                       [=](rfs::Job &) { return rfs::write_call(file, bytes, size, offset); });
+}
+
+int rfs_fsync(rfs_file *file)
+{
+    return static_cast<int>(rfs::run(file->client, file, rfs::Order::barrier,
+                                     [=](rfs::Job &) { return rfs::sync_call(file); }));
+}
+
+int rfs_fsync_async(rfs_file *file, void *context)
+{
+    return rfs::submit(file->client, file, rfs::Order::barrier, context,
+                       [=](rfs::Job &) { return rfs::sync_call(file); });
 }
 
 int rfs_ftruncate(rfs_file *file, uint64_t size)

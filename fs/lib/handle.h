@@ -22,6 +22,13 @@
 #include <string>
 #include <utility>
 
+namespace rfs
+{
+
+inline constexpr uint32_t kInflightMax = 256; /* by default */
+
+} // namespace rfs
+
 struct rfs_file {
     rfs_file(rfs_client *of, rfs::Credentials caller, int how)
         : client(of), who(std::move(caller)), flags(how)
@@ -38,8 +45,9 @@ struct rfs_file {
 };
 
 struct rfs_client {
-    explicit rfs_client(rfs::OpenVolume volume, dtx::Listener *listener = nullptr)
-        : open(std::move(volume)), client(open, listener), calls(client.session())
+    explicit rfs_client(rfs::OpenVolume volume, dtx::Listener *listener = nullptr,
+                        uint32_t inflight_max = rfs::kInflightMax)
+        : open(std::move(volume)), client(open, listener), calls(client.session(), inflight_max)
     {
     }
 
@@ -93,6 +101,20 @@ template <class Make> int run(rfs_client *client, Make make)
 {
     return static_cast<int>(run(client, nullptr, Order::free, make));
 }
+/* The same, whose completion rfs_poll() returns. */
+template <class Make>
+int submit(rfs_client *client, rfs_file *file, Order order, void *context, Make make)
+{
+    return guarded([&] {
+        client->calls.submit(file, order, context, make);
+        return 0;
+    });
+}
+template <class Make> int submit(rfs_client *client, void *context, Make make)
+{
+    return submit(client, nullptr, Order::free, context, make);
+}
+
 /* Awaited: a handle to a file or directory is closed: the file is freed if that was the last one,
  * and the file has no name any more. */
 dtx::Task<> close_handle(rfs_client *client, uint32_t ino);

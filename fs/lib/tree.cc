@@ -2,7 +2,7 @@
 /*
  * tree.cc: create, link, remove and rename by path.
  *
- * Tests: tests/fs/model_test.cpp
+ * Tests: tests/fs/model_test.cpp, tests/unit/fs/lib/async_test.cpp
  */
 #include "lib/handle.h"
 
@@ -189,6 +189,39 @@ int rfs_rename(rfs_client *client, const rfs_cred *who, const char *from, const 
                unsigned int flags)
 {
     return rfs::run(client, [=](rfs::Job &) {
+        return rfs::rename_call(client, rfs::credentials_of(who), rfs::path_of(from),
+                                rfs::path_of(to), flags);
+    });
+}
+
+int rfs_mkdir_async(rfs_client *client, const rfs_cred *who, const char *path, mode_t mode,
+                    void *context)
+{
+    return rfs::submit(client, context, [=](rfs::Job &) {
+        rfs::Wanted wanted{ S_IFDIR | (mode & 01777), 0, {} };
+
+        return rfs::create_call(client, rfs::credentials_of(who), rfs::path_of(path), wanted);
+    });
+}
+
+int rfs_unlink_async(rfs_client *client, const rfs_cred *who, const char *path, void *context)
+{
+    return rfs::submit(client, context, [=](rfs::Job &) {
+        return rfs::remove_call(client, rfs::credentials_of(who), rfs::path_of(path), false);
+    });
+}
+
+int rfs_rmdir_async(rfs_client *client, const rfs_cred *who, const char *path, void *context)
+{
+    return rfs::submit(client, context, [=](rfs::Job &) {
+        return rfs::remove_call(client, rfs::credentials_of(who), rfs::path_of(path), true);
+    });
+}
+
+int rfs_rename_async(rfs_client *client, const rfs_cred *who, const char *from, const char *to,
+                     unsigned int flags, void *context)
+{
+    return rfs::submit(client, context, [=](rfs::Job &) {
         return rfs::rename_call(client, rfs::credentials_of(who), rfs::path_of(from),
                                 rfs::path_of(to), flags);
     });

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * client.h: make a volume, and open it as a client. A client, and what is opened on it, belongs to
- * one thread; a program has any number of clients.
+ * one thread; a program has any number of clients. async.h has calls for which the thread does not
+ * wait.
  *
  * Functions return 0 or a count, or an error as a negative number of errno(3). Beside the errors
  * that a function names, each may return -EIO: a block or row is damaged on all copies, or servers
@@ -36,6 +37,7 @@ struct rfs_opts {
     uint32_t url_count;      /* 1 to 256 */
     const char *secret;      /* shared with the servers; NULL: none */
     uint64_t patience_us;    /* how long a call waits for servers that do not answer; 0: 30 s */
+    uint32_t inflight_max;   /* calls of async.h whose completions were not returned; 0: 256 */
 };
 
 static inline struct rfs_opts rfs_opts_init(void)
@@ -111,8 +113,11 @@ RFS_MUST_CHECK int rfs_mount(const struct rfs_opts *opts, struct rfs_client **cl
 /**
  * rfs_unmount: close a client, and free what only it still had open.
  *
+ * Calls of async.h that are under way end first. Their completions are dropped, and a file that one
+ * of them would have opened is closed.
+ *
  * @client  Taken and set to NULL. NULL, or a pointer to NULL: nothing happens. All files and
- *      directories opened on it must be closed.
+ *      directories opened on it must be closed; calls that close files may be under way.
  *
  * Threads:  one per client.
  * Cost:     blocks, for up to patience_us if servers do not answer.

@@ -4,7 +4,7 @@
  *
  * A call reads or writes up to 1 MiB in one transaction, as a whole or not at all; larger ones are
  * several transactions, in the order of their bytes. A call that has returned is durable on all
- * copies: there is nothing for fsync() to wait for.
+ * copies: there is nothing for rfs_fsync() to wait for but calls of async.h.
  *
  * A file that loses its last name while it is open can be read and written until it is closed.
  */
@@ -45,6 +45,8 @@ RFS_MUST_CHECK int rfs_open(struct rfs_client *client, const struct rfs_cred *wh
 
 /**
  * rfs_close: close a file.
+ *
+ * Calls of async.h on it end first.
  *
  * @file  Taken and set to NULL. NULL, or a pointer to NULL: nothing happens.
  *
@@ -89,6 +91,18 @@ RFS_MUST_CHECK ssize_t rfs_pread(struct rfs_file *file, void *into, size_t size,
  */
 RFS_MUST_CHECK ssize_t rfs_pwrite(struct rfs_file *file, const void *bytes, size_t size,
                                   uint64_t offset);
+
+/**
+ * rfs_fsync: wait until all calls of async.h on an open file have ended that were submitted before.
+ *
+ * @file  open. Borrowed.
+ *
+ * Durable:  on 0 each write that has ended without an error, as it was before.
+ * Errors:   those of client.h.
+ * Threads:  one per client.
+ * Cost:     nothing if no such call is under way.
+ */
+RFS_MUST_CHECK int rfs_fsync(struct rfs_file *file);
 
 /**
  * rfs_ftruncate: change the size of an open file. New bytes read as zeros.

@@ -13,6 +13,7 @@
 #include <vector>
 
 inline const rfs_cred kRoot{ 0, 0, nullptr, 0 };
+constexpr uint64_t kForEver = UINT64_MAX;
 
 // Servers, and a volume on them.
 class Mounted
@@ -98,6 +99,20 @@ inline std::string contents(rfs_file *file)
     REQUIRE(got >= 0);
     text.resize(static_cast<size_t>(got));
     return text;
+}
+
+// Waits for the next completion.
+inline rfs_completion next(rfs_client *client)
+{
+    rfs_completion done{};
+
+    REQUIRE(rfs_wait(client, &done, 1, 1, kForEver) == 1);
+    return done;
+}
+
+inline int64_t result(rfs_client *client)
+{
+    return next(client).result;
 }
 
 #endif

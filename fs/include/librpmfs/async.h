@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * async.h: calls that are submitted now and complete later, so that one thread has many of them
+ * under way on one client.
+ *
+ * A submission returns an error, and no completion follows; or 0, and exactly one follows, by
+ * rfs_poll() or rfs_wait(). The library has no thread: what was submitted is sent and goes on in
+ * these two and in all blocking calls of the client, which are submissions too and wait for their
+ * own end. What a call points to in the caller's memory, other than paths and credentials, belongs
+ * to the call until its completion was returned.
+ *
+ * Calls that are under way at once take effect in any order, and complete in the order in which
+ * they end. Each by itself is as its blocking form: one transaction, durable on all copies when it
+ * completes. A program that needs an order submits a call when the one before has completed; for
+ * one file it may also use rfs_fsync_async() and rfs_close_async(), which begin when all calls on
+ * that file have ended that were submitted before.
+ *
+ * A program that has submitted calls keeps calling until it has all of their completions: each time
+ * that rfs_client_fd() can be read. Calls under way may have locked rows that other clients wait
+ * for, and a client that lets them wait for 2 s is taken for dead: its calls still complete, but
+ * again and again later. The last completion comes when nothing is locked any more. A program that
+ * has it may do other things for as long as it wants.
+ */
+#ifndef LIBRPMFS_ASYNC_H
+#define LIBRPMFS_ASYNC_H
+
+#include <librpmfs/file.h>
+#include <librpmfs/tree.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfs_completion {
+    void *context;     /* as given to the submission */
+    int64_t result;    /* what the blocking form returns: bytes, 0, or a negative error */
+    const char *error; /* what rfs_last_error() says of that error; "". Borrowed from the client:
+                          valid until the next rfs_poll() or rfs_wait() */
+};
+
+/*
+ * Submissions. Each returns 0; -EAGAIN: rfs_opts.inflight_max calls were submitted whose
+ * completions were not returned: poll, then try again; -EINVAL: a path or @who is NULL, or what is
+ * named below; -ENOMEM. The other errors of the blocking form come by the completion. Arguments
+ * are those of the blocking form, but:
+ *
+ * @context  echoed in the completion. Borrowed until then; never looked at. Need not be unique.
+ * @who, paths  Borrowed until return: they are copied.
+ * buffers, @file of rfs_open_async(), @stat  Borrowed until the completion was returned. Written
+ *           before that, at any time, even if the call fails; @file is set with the completion.
+ * an open file  Borrowed until the completion was returned.
+ *
+ * Threads:  one per client.
+ * Cost:     copies of paths and credentials, and an allocation; no system call: what is submitted
+ *           is sent by the next rfs_poll(), rfs_wait() or blocking call, together.
+ */
+RFS_MUST_CHECK int rfs_open_async(struct rfs_client *client, const struct rfs_cred *who,
+                                  const char *path, int flags, mode_t mode, struct rfs_file **file,
+                                  void *context);
+/* Taken and set to NULL on 0; on an error still open. It is closed when all calls on it have ended
+ * that were submitted before. The result is 0, or an error after which the file is closed all the
+ * same. -EINVAL: @file, or what it points to, is NULL. */
+RFS_MUST_CHECK int rfs_close_async(struct rfs_file **file, void *context);
+RFS_MUST_CHECK int rfs_pread_async(struct rfs_file *file, void *into, size_t size, uint64_t offset,
+                                   void *context);
+/* With O_APPEND, calls under way at once append in any order, each MiB as a whole. */
+RFS_MUST_CHECK int rfs_pwrite_async(struct rfs_file *file, const void *bytes, size_t size,
+                                    uint64_t offset, void *context);
+/* Completes when all calls on this open file have ended that were submitted before. Each write
+ * reports its own error. */
+RFS_MUST_CHECK int rfs_fsync_async(struct rfs_file *file, void *context);
+RFS_MUST_CHECK int rfs_stat_async(struct rfs_client *client, const struct rfs_cred *who,
+                                  const char *path, struct stat *stat, void *context);
+RFS_MUST_CHECK int rfs_mkdir_async(struct rfs_client *client, const struct rfs_cred *who,
+                                   const char *path, mode_t mode, void *context);
+RFS_MUST_CHECK int rfs_unlink_async(struct rfs_client *client, const struct rfs_cred *who,
+                                    const char *path, void *context);
+RFS_MUST_CHECK int rfs_rmdir_async(struct rfs_client *client, const struct rfs_cred *who,
+                                   const char *path, void *context);
+RFS_MUST_CHECK int rfs_rename_async(struct rfs_client *client, const struct rfs_cred *who,
+                                    const char *from, const char *to, unsigned int flags,
+                                    void *context);
+
+/**
+ * rfs_poll: let calls go on that were submitted, and take completions, oldest first.
+ *
+ * @client  Borrowed.
+ * @done    out, room for @n. Borrowed.
+ * @n       at most this many.
+ *
+ * Returns the number of completions, 0 when none is ready.
+ *
+ * Errors:   -EINVAL (@done is NULL, and @n not 0), -ENOMEM.
+ * Threads:  one per client.
+ * Cost:     does not wait for servers, except that it blocks while it connects to one again.
+ */
+RFS_MUST_CHECK int rfs_poll(struct rfs_client *client, struct rfs_completion *done, uint32_t n);
+
+/**
+ * rfs_wait: take completions as rfs_poll() does, but block until there are @min of them.
+ *
+ * It returns with fewer when no call is under way any more, or at the timeout.
+ *
+ * @client      Borrowed.
+ * @done        out, room for @n. Borrowed.
+ * @n           at most this many.
+ * @min         0 to @n; 0: as rfs_poll().
+ * @timeout_us  longest wait in microseconds; UINT64_MAX: no limit.
+ *
+ * Returns the number of completions.
+ *
+ * Errors:   -EINVAL (also: @min is more than @n), -ENOMEM.
+ * Threads:  one per client.
+ * Cost:     busy-waits for about 50 us, then sleeps in the kernel.
+ */
+RFS_MUST_CHECK int rfs_wait(struct rfs_client *client, struct rfs_completion *done, uint32_t n,
+                            uint32_t min, uint64_t timeout_us);
+
+/**
+ * rfs_client_fd: the descriptor of a client, for an event loop: poll, epoll, io_uring, libuv.
+ *
+ * It stays the same until rfs_unmount(). Only wait until it can be read: never read, write or close
+ * it. It can be read only for what rfs_client_arm() armed it for.
+ *
+ * @client  Borrowed.
+ *
+ * Returns the descriptor.
+ *
+ * Errors:   RPM_E_NOMEM (no descriptors left).
+ * Threads:  one per client; another thread may watch the descriptor.
+ * Cost:     the first call opens it and makes system calls, later ones none.
+ */
+RFS_MUST_CHECK int rfs_client_fd(struct rfs_client *client);
+
+/**
+ * rfs_client_arm: arm the descriptor; returns 1 if rfs_poll() has something to do already.
+ *
+ * Call it last before each wait: any other call of the client may consume what the descriptor was
+ * armed for. When it returns 1, and when the descriptor can be read, call rfs_poll(), take all
+ * completions, and arm again. There need not be a completion each time: a call takes several round
+ * trips. With no call under way it returns 0, and the descriptor cannot be read.
+ *
+ * @client  Borrowed.
+ *
+ * Returns 1 when there is something to do now, 0 when the descriptor is armed.
+ *
+ * Errors:   RPM_E_NOMEM (no descriptors left).
+ * Threads:  one per client.
+ * Cost:     does not block; a few system calls for each server.
+ */
+RFS_MUST_CHECK int rfs_client_arm(struct rfs_client *client);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
