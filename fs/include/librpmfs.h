@@ -10,6 +10,7 @@
 #include <librpmfs/async.h>
 #include <librpmfs/client.h>
 #include <librpmfs/file.h>
+#include <librpmfs/lock.h>
 #include <librpmfs/tree.h>
 
 #endif

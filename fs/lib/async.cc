@@ -68,3 +68,8 @@ int rfs_wait(rfs_client *client, rfs_completion *done, uint32_t n, uint32_t min,
         return static_cast<int>(calls.take(done, most, installing));
     });
 }
+
+int rfs_cancel(rfs_client *client, const void *context)
+{
+    return client->calls.cancel(context) > 0 ? 0 : -ENOENT;
+}

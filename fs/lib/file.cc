@@ -142,13 +142,28 @@ static dtx::Task<int64_t> open_call(rfs_client *client, Credentials who, Opening
 
 dtx::Task<int64_t> close_call(rfs_file *file)
 {
+    std::exception_ptr thrown;
+
+    try {
+        co_await drop_locks(file);
+    } catch (...) {
+        thrown = std::current_exception();
+    }
     co_await close_handle(file->client, file->ino);
+    if (thrown)
+        std::rethrow_exception(thrown);
     co_return 0;
 }
 
 static size_t part_of(size_t size)
 {
     return std::min(size, kCallBytesMax);
+}
+
+void expect_usable(const rfs_file *file, bool open_for_it)
+{
+    expect(open_for_it, EBADF);
+    expect(!file->lost, EIO);
 }
 
 static dtx::Task<int64_t> read_call(rfs_file *file, void *into, size_t size, uint64_t offset)
@@ -160,7 +175,7 @@ static dtx::Task<int64_t> read_call(rfs_file *file, void *into, size_t size, uin
     };
 
     expect(into != nullptr && size <= SSIZE_MAX, EINVAL);
-    expect(reads(file->flags), EBADF);
+    expect_usable(file, reads(file->flags));
     for (size_t got = 1; got > 0 && done < size; done += got)
         got = co_await file->client->client.call(file->who, body);
     co_return static_cast<int64_t>(done);
@@ -173,7 +188,7 @@ static dtx::Task<int64_t> write_call(rfs_file *file, const void *bytes, size_t s
     size_t done = 0;
 
     expect(bytes != nullptr && size <= SSIZE_MAX, EINVAL);
-    expect(writes(file->flags), EBADF);
+    expect_usable(file, writes(file->flags));
     while (done < size) {
         size_t part = part_of(size - done);
         NewBytes piece{ offset + done, from + done, part, (file->flags & O_APPEND) != 0 };
@@ -191,8 +206,9 @@ static dtx::Task<int64_t> write_call(rfs_file *file, const void *bytes, size_t s
 }
 
 /* All that has ended is durable, and this begins when earlier calls have ended. */
-static dtx::Task<int64_t> sync_call(rfs_file *)
+static dtx::Task<int64_t> sync_call(rfs_file *file)
 {
+    expect_usable(file, true);
     co_return 0;
 }
 

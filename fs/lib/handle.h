@@ -15,17 +15,22 @@
 
 #include <librpmfs.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <exception>
 #include <new>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace rfs
 {
 
 inline constexpr uint32_t kInflightMax = 256; /* by default */
+
+/* A random number below 2^63, with which a client makes numbers of owners of locks (lock.cc). */
+uint64_t random_owner();
 
 } // namespace rfs
 
@@ -33,6 +38,7 @@ struct rfs_file {
     rfs_file(rfs_client *of, rfs::Credentials caller, int how)
         : client(of), who(std::move(caller)), flags(how)
     {
+        who.lost = &lost;
     }
     rfs_file(const rfs_file &) = delete;
     rfs_file &operator=(const rfs_file &) = delete;
@@ -41,7 +47,10 @@ struct rfs_file {
     rfs::Credentials who; /* who has opened it */
     uint32_t ino = 0;
     int flags;
+    bool lost = false; /* other clients have dropped its locks */
     rfs::FileCalls calls;
+    uint64_t number = 0;          /* among the open files of the client; 0: it has set no lock */
+    std::vector<uint64_t> owners; /* that may have locks by this open file, as in rows */
 };
 
 struct rfs_client {
@@ -57,6 +66,9 @@ struct rfs_client {
     uint64_t next_turn_ns = 0;
     uint32_t turns = 0;
     bool in_turn = false;
+    uint64_t owner_salt = rfs::random_owner(); /* lock.cc */
+    uint64_t files = 0;                        /* that have set locks */
+    std::atomic<bool> interrupted = false;     /* by rfs_interrupt() */
 };
 
 namespace rfs
@@ -124,6 +136,10 @@ dtx::Task<int64_t> close_call(rfs_file *file);
 /* Has a file been opened so? */
 bool reads(int flags);
 bool writes(int flags);
+/* Failure: EBADF, it is not open for it; EIO, its locks are gone. */
+void expect_usable(const rfs_file *file, bool open_for_it);
+/* Awaited: drop the locks that were set by an open file. */
+dtx::Task<> drop_locks(rfs_file *file);
 
 /* Throw Failure, EINVAL, for NULL. */
 Credentials credentials_of(const rfs_cred *who);

@@ -3,7 +3,7 @@
 # fs_history_clients: the sources of librpmfs, whose sessions get a listener, and the one of dtx-bench.
 set(lib ${PROJECT_SOURCE_DIR}/fs/lib)
 add_executable(fs_history_clients history_clients.cpp ${PROJECT_SOURCE_DIR}/dtx/bench/history.cc ${lib}/async.cc
-    ${lib}/attributes.cc ${lib}/calls.cc ${lib}/client.cc ${lib}/directory.cc ${lib}/file.cc
+    ${lib}/attributes.cc ${lib}/calls.cc ${lib}/client.cc ${lib}/directory.cc ${lib}/file.cc ${lib}/lock.cc
     ${lib}/tree.cc ${lib}/xattrs.cc)
 set_target_properties(fs_history_clients PROPERTIES CXX_STANDARD 20)
 target_include_directories(fs_history_clients PRIVATE ${PROJECT_SOURCE_DIR}/fs/include)

@@ -17,14 +17,14 @@
  *
  * A program that has submitted calls keeps calling until it has all of their completions: each time
  * that rfs_client_fd() can be read. Calls under way may have locked rows that other clients wait
- * for, and a client that lets them wait for 2 s is taken for dead: its calls still complete, but
- * again and again later. The last completion comes when nothing is locked any more. A program that
- * has it may do other things for as long as it wants.
+ * for, and a client that lets them wait for 2 s is taken for dead: its calls still complete, but it
+ * may lose the locks of lock.h. The last completion comes when nothing is locked any more. A
+ * program that has it may do other things for as long as it wants.
  */
 #ifndef LIBRPMFS_ASYNC_H
 #define LIBRPMFS_ASYNC_H
 
-#include <librpmfs/file.h>
+#include <librpmfs/lock.h>
 #include <librpmfs/tree.h>
 
 #ifdef __cplusplus
@@ -45,7 +45,7 @@ struct rfs_completion {
  * are those of the blocking form, but:
  *
  * @context  echoed in the completion. Borrowed until then; never looked at. Need not be unique.
- * @who, paths  Borrowed until return: they are copied.
+ * @who, paths, @range  Borrowed until return: they are copied.
  * buffers, @file of rfs_open_async(), @stat  Borrowed until the completion was returned. Written
  *           before that, at any time, even if the call fails; @file is set with the completion.
  * an open file  Borrowed until the completion was returned.
@@ -58,16 +58,17 @@ RFS_MUST_CHECK int rfs_open_async(struct rfs_client *client, const struct rfs_cr
                                   const char *path, int flags, mode_t mode, struct rfs_file **file,
                                   void *context);
 /* Taken and set to NULL on 0; on an error still open. It is closed when all calls on it have ended
- * that were submitted before. The result is 0, or an error after which the file is closed all the
- * same. -EINVAL: @file, or what it points to, is NULL. */
+ * that were submitted before; those that wait for locks end with -ECANCELED. The result is 0, or an
+ * error after which the file is closed all the same. -EINVAL: @file, or what it points to, is
+ * NULL. */
 RFS_MUST_CHECK int rfs_close_async(struct rfs_file **file, void *context);
 RFS_MUST_CHECK int rfs_pread_async(struct rfs_file *file, void *into, size_t size, uint64_t offset,
                                    void *context);
 /* With O_APPEND, calls under way at once append in any order, each MiB as a whole. */
 RFS_MUST_CHECK int rfs_pwrite_async(struct rfs_file *file, const void *bytes, size_t size,
                                     uint64_t offset, void *context);
-/* Completes when all calls on this open file have ended that were submitted before. Each write
- * reports its own error. */
+/* Completes when all calls on this open file have ended that were submitted before, except those
+ * for locks. Each write reports its own error. */
 RFS_MUST_CHECK int rfs_fsync_async(struct rfs_file *file, void *context);
 RFS_MUST_CHECK int rfs_stat_async(struct rfs_client *client, const struct rfs_cred *who,
                                   const char *path, struct stat *stat, void *context);
@@ -80,6 +81,28 @@ RFS_MUST_CHECK int rfs_rmdir_async(struct rfs_client *client, const struct rfs_c
 RFS_MUST_CHECK int rfs_rename_async(struct rfs_client *client, const struct rfs_cred *who,
                                     const char *from, const char *to, unsigned int flags,
                                     void *context);
+/* -EINVAL also: @range, or @operation, as the blocking form. Result -ECANCELED: rfs_cancel(), or
+ * the file was closed; the owner has what it had, but nothing after rfs_flock_async(). Calls of one
+ * owner that are under way at once end in any order. */
+RFS_MUST_CHECK int rfs_lock_async(struct rfs_file *file, const struct rfs_lock_range *range,
+                                  uint64_t timeout_ms, void *context);
+RFS_MUST_CHECK int rfs_flock_async(struct rfs_file *file, int operation, uint64_t timeout_ms,
+                                   void *context);
+
+/**
+ * rfs_cancel: end the calls that wait for a lock.
+ *
+ * Each still completes: with -ECANCELED, or as it would have if the lock was set before. Calls of
+ * other kinds cannot be cancelled.
+ *
+ * @client   Borrowed.
+ * @context  of rfs_lock_async() and rfs_flock_async(): ends all that were submitted with it.
+ *
+ * Errors:   -ENOENT (no such call is under way).
+ * Threads:  one per client.
+ * Cost:     does not block; the wait ends up to 50 ms later.
+ */
+RFS_MUST_CHECK int rfs_cancel(struct rfs_client *client, const void *context);
 
 /**
  * rfs_poll: let calls go on that were submitted, and take completions, oldest first.

@@ -113,7 +113,8 @@ RFS_MUST_CHECK int rfs_mount(const struct rfs_opts *opts, struct rfs_client **cl
 /**
  * rfs_unmount: close a client, and free what only it still had open.
  *
- * Calls of async.h that are under way end first. Their completions are dropped, and a file that one
+ * Calls of async.h that are under way end first: those that wait for locks are cancelled, the
+ * others take effect as if they were waited for. Their completions are dropped, and a file that one
  * of them would have opened is closed.
  *
  * @client  Taken and set to NULL. NULL, or a pointer to NULL: nothing happens. All files and

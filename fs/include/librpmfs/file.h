@@ -6,6 +6,8 @@
  * several transactions, in the order of their bytes. A call that has returned is durable on all
  * copies: there is nothing for rfs_fsync() to wait for but calls of async.h.
  *
+ * Each call on a file whose locks are gone (lock.h) fails with -EIO.
+ *
  * A file that loses its last name while it is open can be read and written until it is closed.
  */
 #ifndef LIBRPMFS_FILE_H
@@ -44,9 +46,9 @@ RFS_MUST_CHECK int rfs_open(struct rfs_client *client, const struct rfs_cred *wh
                             int flags, mode_t mode, struct rfs_file **file);
 
 /**
- * rfs_close: close a file.
+ * rfs_close: close a file, and drop the locks that were set by it (lock.h).
  *
- * Calls of async.h on it end first.
+ * Calls of async.h on it end first; those that wait for locks are cancelled.
  *
  * @file  Taken and set to NULL. NULL, or a pointer to NULL: nothing happens.
  *
@@ -93,12 +95,13 @@ RFS_MUST_CHECK ssize_t rfs_pwrite(struct rfs_file *file, const void *bytes, size
                                   uint64_t offset);
 
 /**
- * rfs_fsync: wait until all calls of async.h on an open file have ended that were submitted before.
+ * rfs_fsync: wait until all calls of async.h on an open file have ended that were submitted before,
+ * except those for locks.
  *
  * @file  open. Borrowed.
  *
  * Durable:  on 0 each write that has ended without an error, as it was before.
- * Errors:   those of client.h.
+ * Errors:   -EIO (@file has lost its locks).
  * Threads:  one per client.
  * Cost:     nothing if no such call is under way.
  */

@@ -196,12 +196,14 @@ TEST_CASE("librpmfs: what a call that completes later refuses, and when", "[unit
     CHECK(rfs_close_async(nullptr, nullptr) == -EINVAL);
     CHECK(rfs_poll(client, nullptr, 1) == -EINVAL);
     CHECK(rfs_wait(client, &done, 1, 2, 0) == -EINVAL);
+    CHECK(rfs_cancel(client, tag(1)) == -ENOENT);
     CHECK(rfs_poll(client, &done, 1) == 0); // none of them completes
 
     REQUIRE(rfs_open_async(client, &kRoot, "/none", O_RDWR, 0, &none, tag(1)) == 0);
     CHECK(result(client) == -ENOENT);
     CHECK(none == nullptr);
     REQUIRE(rfs_pwrite_async(reader, "x", 1, 0, tag(2)) == 0);
+    CHECK(rfs_cancel(client, tag(2)) == -ENOENT); // it waits for no lock
     CHECK(result(client) == -EBADF);
     REQUIRE(rfs_pread_async(reader, nullptr, 1, 0, tag(3)) == 0);
     CHECK(result(client) == -EINVAL);
@@ -353,13 +355,18 @@ TEST_CASE("librpmfs: a volume is unmounted while calls are under way", "[unit]")
     rfs_client *client = volume.mount().client;
     Another other(volume);
     rfs_file *file = opened(client, "/f", O_RDWR | O_CREAT);
+    rfs_file *holder = opened(other.client, "/f", O_RDWR);
     rfs_file *opening = nullptr;
+    rfs_lock_range range{ 0, 0, 0, 0, F_WRLCK };
     std::string bytes(4096, 'x');
     struct stat stat {
     };
 
+    REQUIRE(rfs_lock(holder, &range, 0) == 0);
     for (uint64_t i = 0; i < 16; i++)
         REQUIRE(rfs_pwrite_async(file, bytes.data(), bytes.size(), i * 4096, tag(i)) == 0);
+    REQUIRE(rfs_lock_async(file, &range, kForEver, tag(100)) == 0); // would never end
+    REQUIRE(rfs_flock_async(file, LOCK_EX, kForEver, tag(101)) == 0);
     REQUIRE(rfs_mkdir_async(client, &kRoot, "/d", 0755, tag(102)) == 0);
     REQUIRE(rfs_open_async(client, &kRoot, "/new", O_RDWR | O_CREAT, 0644, &opening, tag(103)) ==
             0);
@@ -373,6 +380,8 @@ TEST_CASE("librpmfs: a volume is unmounted while calls are under way", "[unit]")
     CHECK(stat.st_size == 16 * 4096);
     CHECK(rfs_stat(other.client, &kRoot, "/d", &stat) == 0);
     CHECK(rfs_unlink(other.client, &kRoot, "/new") == 0);
+    CHECK(rfs_flock(holder, LOCK_EX, 0) == 0); // whatever it had is gone
+    rfs_close(&holder);
 }
 
 TEST_CASE("librpmfs: an unmount drops completions that were not taken, and closes their files",
