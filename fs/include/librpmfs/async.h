@@ -15,6 +15,10 @@
  * one file it may also use rfs_fsync_async() and rfs_close_async(), which begin when all calls on
  * that file have ended that were submitted before.
  *
+ * Reads, and writes to different files, go on beside each other. Each write changes the row of its
+ * file, so of writes to one file one commits after the other, and a write that meets another one
+ * begins again: many under way gain little.
+ *
  * A program that has submitted calls keeps calling until it has all of their completions: each time
  * that rfs_client_fd() can be read. Calls under way may have locked rows that other clients wait
  * for, and a client that lets them wait for 2 s is taken for dead: its calls still complete, but it
