@@ -30,56 +30,53 @@ std::string place_of(const Cluster &cluster, Address address, const unsigned cha
            std::to_string(header.key) + ", version " + std::to_string(header.version) + ")";
 }
 
-struct Print {
-    uint64_t checksum;
-    uint64_t version;
-};
-
 /* Compares the objects of one table, copy by copy: copy 0 first, and each copy in the same order of
  * objects. */
 class Comparison
 {
   public:
-    Comparison(const Cluster &cluster, uint32_t table) : cluster_(cluster), table_(table) {}
+    Comparison(const Cluster &cluster, uint32_t table) : cluster_(cluster), table_(table)
+    {
+        if (cluster.options().replicas > 1)
+            first_.reserve(cluster.layout().table(table).slots * cluster.shards());
+    }
 
     void look_at(uint32_t copy, Findings &found)
     {
         size_t number = 0;
 
-        cluster_.each_object(table_, copy,
-                             [&](Address address, const unsigned char *image, uint32_t bytes) {
-                                 uint64_t checksum = XXH3_64bits(image, bytes);
+        cluster_.each_object(
+            table_, copy, [&](Address address, const unsigned char *image, uint32_t bytes) {
+                bool whole = is_whole(image, bytes);
+                bool written = !whole || header_of(image).version != 0;
+                uint64_t checksum = written ? XXH3_64bits(image, bytes) : kUnwritten;
 
-                                 look_at_one(address, image, bytes, found);
-                                 if (copy == 0)
-                                     first_.push_back({ checksum, header_of(image).version });
-                                 else
-                                     compare(first_[number++], checksum, address, image, found);
-                             });
+                found.checked("whole", whole && written ? 1 : 0);
+                if (!whole)
+                    found.add("whole", place_of(cluster_, address, image) + " is torn");
+                if (copy > 0)
+                    compare(first_[number++], checksum, address, image, found);
+                else if (cluster_.options().replicas > 1)
+                    first_.push_back(checksum);
+            });
     }
 
   private:
-    void look_at_one(Address address, const unsigned char *image, uint32_t bytes, Findings &found)
-    {
-        if (is_whole(image, bytes))
-            found.checked("whole", header_of(image).version != 0 ? 1 : 0);
-        else
-            found.add("whole", place_of(cluster_, address, image) + " is torn");
-    }
-    void compare(const Print &first, uint64_t checksum, Address address, const unsigned char *image,
+    static constexpr uint64_t kUnwritten = 0;
+
+    void compare(uint64_t first, uint64_t checksum, Address address, const unsigned char *image,
                  Findings &found)
     {
-        if (first.checksum == checksum)
-            found.checked("copies", first.version != 0 ? 1 : 0);
+        if (first == checksum)
+            found.checked("copies", checksum != kUnwritten ? 1 : 0);
         else
-            found.add("copies", place_of(cluster_, address, image) +
-                                    " differs: the primary has version " +
-                                    std::to_string(first.version));
+            found.add("copies",
+                      place_of(cluster_, address, image) + " differs from that of the primary");
     }
 
     const Cluster &cluster_;
     uint32_t table_;
-    std::vector<Print> first_;
+    std::vector<uint64_t> first_; /* checksums */
 };
 
 } // namespace

@@ -32,32 +32,33 @@ void check_entered(const Cluster &cluster, uint32_t table, const Slots &rows, Fi
 {
     Partition partition = cluster.schema().tables()[table].partition;
 
-    for (const auto &[word, row] : rows) {
-        Address address{ word };
-        std::string key = ", key " + std::to_string(row.key);
-
+    rows.each([&](Address address, const Slot &row) {
         if (!row.valid)
-            continue;
-        found.add_if(row.entered != 1, "rows entered",
-                     name_of(cluster, address) + key + ": " + std::to_string(row.entered) +
-                         " entries");
+            return;
+        found.add_if(row.entered != 1, "rows entered", [&] {
+            return name_of(cluster, address) + ", key " + std::to_string(row.key) + ": " +
+                   std::to_string(row.entered) + " entries";
+        });
         found.add_if(!cluster.schema().is_described() &&
                          partition(row.key) % cluster.shards() != address.shard(),
-                     "rows entered", name_of(cluster, address) + key + ": not a key of this shard");
-    }
+                     "rows entered", [&] {
+                         return name_of(cluster, address) + ", key " + std::to_string(row.key) +
+                                ": not a key of this shard";
+                     });
+    });
 }
 
 } // namespace
 
 void enter(const Cluster &cluster, Slots &rows, Address row, uint64_t key, Findings &found)
 {
-    auto at = rows.find(row.word);
-    bool right = at != rows.end() && at->second.valid && at->second.key == key;
+    Slot *at = rows.find(row);
 
-    if (at != rows.end())
-        at->second.entered++;
-    found.add_if(!right, "entries",
-                 name_of(cluster, row) + ": no row of key " + std::to_string(key) + " is there");
+    if (at != nullptr)
+        at->entered++;
+    found.add_if(at == nullptr || !at->valid || at->key != key, "entries", [&] {
+        return name_of(cluster, row) + ": no row of key " + std::to_string(key) + " is there";
+    });
 }
 
 Findings check_indexes(const Cluster &cluster, uint32_t copy)
@@ -86,8 +87,10 @@ Findings check_indexes(const Cluster &cluster, uint32_t copy)
             walk_nodes(cluster, copy, table, rows, found);
         check_entered(cluster, table, rows, found);
         check_slots(cluster, table, rows, heads, found);
-        check_slots(cluster, tables[table].index, slots_of(cluster, copy, tables[table].index),
-                    heads, found);
+
+        Slots inner = slots_of(cluster, copy, tables[table].index);
+
+        check_slots(cluster, tables[table].index, inner, heads, found);
     }
     return found;
 }

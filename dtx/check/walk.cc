@@ -32,9 +32,11 @@ class Chains
         for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
             for (uint64_t home = 1; home < first_spare_bucket(spec_.rows_max); home++)
                 walk_chain(shard, home);
-        for (const auto &[word, bucket] : buckets_)
-            found_.add_if(bucket.valid && bucket.body.used != 0 && bucket.reached == 0, "shape",
-                          name_of(cluster_, Address{ word }) + ": a bucket that is in no chain");
+        buckets_.each([this](Address address, const Inner<Bucket> &bucket) {
+            found_.add_if(
+                bucket.valid && bucket.body.used != 0 && bucket.reached == 0, "shape",
+                [&] { return name_of(cluster_, address) + ": a bucket that is in no chain"; });
+        });
     }
 
   private:
@@ -42,24 +44,25 @@ class Chains
     {
         for (uint64_t slot = home; slot != 0;) {
             Address address = Address::of(shard, spec_.index, slot);
-            auto at = buckets_.find(address.word);
+            Inner<Bucket> *at = buckets_.find(address);
 
-            if (at == buckets_.end()) {
-                found_.add_if(slot != home, "shape",
-                              name_of(cluster_, address) + ": in a chain, but never written");
+            if (at == nullptr) {
+                found_.add_if(slot != home, "shape", [&] {
+                    return name_of(cluster_, address) + ": in a chain, but never written";
+                });
                 return;
             }
-            bool wrong = !at->second.valid || at->second.body.used > kBucketEntries ||
-                         at->second.reached != 0;
+            bool wrong = !at->valid || at->body.used > kBucketEntries || at->reached != 0;
 
-            at->second.reached++;
-            found_.add_if(wrong, "shape",
-                          name_of(cluster_, address) +
-                              ": in a chain, but not a valid bucket, or reached a second time");
+            at->reached++;
+            found_.add_if(wrong, "shape", [&] {
+                return name_of(cluster_, address) +
+                       ": in a chain, but not a valid bucket, or reached a second time";
+            });
             if (wrong)
                 return;
-            enter_all(address, at->second.body, home);
-            slot = at->second.body.next;
+            enter_all(address, at->body, home);
+            slot = at->body.next;
         }
     }
 
@@ -68,9 +71,10 @@ class Chains
         for (uint32_t i = 0; i < bucket.used; i++) {
             uint64_t key = bucket.entry[i].key;
 
-            found_.add_if(home_bucket(spec_.rows_max, key) != home, "shape",
-                          name_of(cluster_, address) + ": key " + std::to_string(key) +
-                              " belongs to another chain");
+            found_.add_if(home_bucket(spec_.rows_max, key) != home, "shape", [&] {
+                return name_of(cluster_, address) + ": key " + std::to_string(key) +
+                       " belongs to another chain";
+            });
             enter(cluster_, rows_, Address::of(address.shard(), table_, bucket.entry[i].slot), key,
                   found_);
         }
@@ -97,10 +101,11 @@ class Tree
     {
         for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
             walk_shard(shard);
-        for (const auto &[word, node] : nodes_)
-            found_.add_if(node.valid && node.reached == 0, "shape",
-                          name_of(cluster_, Address{ word }) +
-                              ": a node that no other node refers to");
+        nodes_.each([this](Address address, const Inner<Node> &node) {
+            found_.add_if(node.valid && node.reached == 0, "shape", [&] {
+                return name_of(cluster_, address) + ": a node that no other node refers to";
+            });
+        });
     }
 
   private:
@@ -117,7 +122,7 @@ class Tree
         std::vector<Step> left;
 
         /* A shard without rows may have no tree yet. */
-        if (nodes_.count(Address::of(shard, spec_.index, 0).word) == 0)
+        if (nodes_.find(Address::of(shard, spec_.index, 0)) == nullptr)
             return;
         left.push_back({ 0, 0, UINT64_MAX, kDepthMax });
         while (!left.empty()) {
@@ -138,14 +143,14 @@ class Tree
 
     const Node *node_at(Address address, const Step &step)
     {
-        auto at = nodes_.find(address.word);
-        bool wrong = at == nodes_.end() || !at->second.valid || at->second.reached++ != 0 ||
-                     !is_node(at->second.body, step);
+        Inner<Node> *at = nodes_.find(address);
+        bool wrong = at == nullptr || !at->valid || at->reached++ != 0 || !is_node(at->body, step);
 
-        found_.add_if(wrong, "shape",
-                      name_of(cluster_, address) + ": no valid node for keys " +
-                          std::to_string(step.low) + " to " + std::to_string(step.high));
-        return wrong ? nullptr : &at->second.body;
+        found_.add_if(wrong, "shape", [&] {
+            return name_of(cluster_, address) + ": no valid node for keys " +
+                   std::to_string(step.low) + " to " + std::to_string(step.high);
+        });
+        return wrong ? nullptr : &at->body;
     }
 
     static bool is_node(const Node &node, const Step &step)
@@ -186,25 +191,23 @@ class Tree
 };
 
 /* Checks that the slots in the list of returned slots of one shard are unused. */
-void check_returned(const Cluster &cluster, Address table, const AllocatorHead &head,
-                    const Slots &slots, Findings &found)
+void check_returned(const Cluster &cluster, Address table, const AllocatorHead &head, Slots &slots,
+                    Findings &found)
 {
-    std::unordered_map<uint64_t, bool> met;
-
     for (uint64_t next = head.returned; next != 0;) {
         Address address = Address::of(table.shard(), table.table(), next - 1);
-        auto at = slots.find(address.word);
-        bool wrong =
-            at == slots.end() || at->second.valid || at->second.entered != 0 || met[address.word];
+        Slot *at = slots.find(address);
+        bool wrong = at == nullptr || at->valid || at->entered != 0 || at->returned;
 
-        found.add_if(wrong, "slots",
-                     name_of(cluster, address) +
-                         ": in the list of returned slots, but in use, never written, or "
-                         "reached a second time");
+        found.add_if(wrong, "slots", [&] {
+            return name_of(cluster, address) +
+                   ": in the list of returned slots, but in use, never written, or reached a "
+                   "second time";
+        });
         if (wrong)
             return;
-        met[address.word] = true;
-        next = at->second.key;
+        at->returned = true;
+        next = at->key;
     }
 }
 
@@ -221,22 +224,22 @@ void walk_nodes(const Cluster &cluster, uint32_t copy, uint32_t table, Slots &ro
     Tree(cluster, copy, table, rows, found).walk();
 }
 
-void check_slots(const Cluster &cluster, uint32_t table, const Slots &slots,
+void check_slots(const Cluster &cluster, uint32_t table, Slots &slots,
                  const std::unordered_map<uint64_t, AllocatorHead> &heads, Findings &found)
 {
     uint64_t first = first_slot(cluster.schema(), table);
 
-    for (const auto &[word, slot] : slots) {
-        Address address{ word };
+    slots.each([&](Address address, const Slot &slot) {
+        /* Home buckets and roots are not allocated. */
+        if (address.slot() < first)
+            return;
+
         uint64_t handed =
             heads.at(Address::of(address.shard(), kAllocatorTable, table).word).handed_out;
 
-        /* Home buckets and roots are not allocated. */
-        if (address.slot() < first)
-            continue;
         found.add_if(slot.valid && address.slot() >= first + handed, "slots",
-                     name_of(cluster, address) + ": in use, but never allocated");
-    }
+                     [&] { return name_of(cluster, address) + ": in use, but never allocated"; });
+    });
     for (uint32_t shard = 0; shard < cluster.shards(); shard++)
         check_returned(cluster, Address::of(shard, table, 0),
                        heads.at(Address::of(shard, kAllocatorTable, table).word), slots, found);

@@ -25,13 +25,14 @@ namespace dtx::checks
 
 /* Checks that no object is torn, and that every object has the same bytes on all copies. Returns
  * the findings of each copy: rule "whole" has the torn objects and, for all copies but copy 0,
- * which is the primary, rule "copies" those that differ from the primary's. Keeps 16 bytes for each
- * slot of the largest table in memory. */
+ * which is the primary, rule "copies" those that differ from the primary's. Keeps 8 bytes for each
+ * slot of the largest table in memory, if there are several copies. */
 std::vector<Findings> check_copies(const Cluster &cluster);
 
 /* Checks that the indexes of copy @copy (0: the primary) refer to each of its rows once and to
  * nothing else, and that each slot has one use: rules "entries", "rows entered", "shape", "slots".
- * The objects must be whole: call check_copies() first. */
+ * The objects must be whole: call check_copies() first. Keeps 24 bytes for each row of the largest
+ * table in memory, and its index. */
 Findings check_indexes(const Cluster &cluster, uint32_t copy);
 
 struct Leftovers {

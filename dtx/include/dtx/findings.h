@@ -9,8 +9,10 @@
 #ifndef DTX_FINDINGS_H
 #define DTX_FINDINGS_H
 
+#include <concepts>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dtx
@@ -28,27 +30,35 @@ class Findings
 {
   public:
     /* Declares a rule and what it demands. Rules are reported in the order of these calls. */
-    void rule(const std::string &name, const std::string &about)
+    void rule(std::string_view name, const std::string &about)
     {
         of(name).about = about;
     }
     /* Adds a violation of @rule; @what: where and how. */
-    void add(const std::string &rule, const std::string &what)
+    void add(std::string_view rule, const std::string &what)
     {
         add_if(true, rule, what);
     }
     /* Counts one check of @rule, and if @wrong, a violation. */
-    void add_if(bool wrong, const std::string &rule, const std::string &what)
+    void add_if(bool wrong, std::string_view rule, const std::string &what)
+    {
+        add_if(wrong, rule, [&what] { return what; });
+    }
+    /* The same; @what is called for the text, if it is needed: a check of many rows makes none of
+     * those that are right. */
+    template <std::invocable What> void add_if(bool wrong, std::string_view rule, What what)
     {
         Finding &finding = of(rule);
 
         finding.checked++;
-        finding.broken += wrong ? 1 : 0;
-        if (wrong && finding.first.size() < kTextsMax)
-            finding.first.push_back(what);
+        if (!wrong)
+            return;
+        finding.broken++;
+        if (finding.first.size() < kTextsMax)
+            finding.first.push_back(what());
     }
     /* Counts @many more checks, without violations. */
-    void checked(const std::string &rule, uint64_t many)
+    void checked(std::string_view rule, uint64_t many)
     {
         of(rule).checked += many;
     }
@@ -81,14 +91,14 @@ class Findings
 
     /* Finds a rule by linear search: there are at most about twenty, and most calls name the last
      * one again. */
-    Finding &of(const std::string &rule)
+    Finding &of(std::string_view rule)
     {
         if (last_ < all_.size() && all_[last_].rule == rule)
             return all_[last_];
         for (last_ = 0; last_ < all_.size(); last_++)
             if (all_[last_].rule == rule)
                 return all_[last_];
-        all_.push_back({ rule, "", 0, 0, {} });
+        all_.push_back({ std::string(rule), "", 0, 0, {} });
         return all_.back();
     }
 

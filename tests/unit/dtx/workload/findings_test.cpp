@@ -21,6 +21,19 @@ TEST_CASE("findings: all checked things are counted, and the first violations ha
           std::vector<std::string>{ "rows: row 0", "rows: row 1", "rows: row 3", "rows: 1 more" });
 }
 
+TEST_CASE("findings: only the first violations of a rule have their texts made")
+{
+    dtx::Findings found;
+    int made = 0;
+
+    for (int i = 0; i < 20; i++)
+        found.add_if(i >= 10, "rows", [&] { return "row " + std::to_string(made++); });
+    CHECK(made == 3);
+    CHECK(found.all()[0].checked == 20);
+    CHECK(found.texts() ==
+          std::vector<std::string>{ "rows: row 0", "rows: row 1", "rows: row 2", "rows: 7 more" });
+}
+
 TEST_CASE("findings: the results of two checks are merged")
 {
     dtx::Findings found;
