@@ -288,6 +288,13 @@ std::shared_ptr<Cluster::Reader> Cluster::reader() const
     return std::make_shared<Reader>(*this);
 }
 
+/* The server of a copy of a shard in the view in force; of its last one, if it has fewer now. */
+static uint32_t server_of_copy(const Servers &servers, uint32_t shard, uint32_t copy)
+{
+    DTX_ASSERT(servers.placement().copies(shard) > 0); /* the view is_complete() */
+    return servers.server_of(shard, std::min(copy, servers.placement().copies(shard) - 1));
+}
+
 void Cluster::each_object(
     uint32_t table, uint32_t copy,
     const std::function<void(Address, const unsigned char *image, uint32_t bytes)> &callback) const
@@ -300,16 +307,24 @@ void Cluster::each_object(
     std::shared_ptr<Reader> reader = this->reader();
     Servers &servers = reader->servers;
 
-    for (uint32_t shard = 0; shard < shards(); shard++) {
-        DTX_ASSERT(servers.placement().copies(shard) > 0); /* the view is_complete() */
-
-        uint32_t nth = std::min(copy, servers.placement().copies(shard) - 1);
-
-        servers.each_slot(servers.server_of(shard, nth), shard, table, there.slots,
+    for (uint32_t shard = 0; shard < shards(); shard++)
+        servers.each_slot(server_of_copy(servers, shard, copy), shard, table, there.slots,
                           [&](uint64_t slot, const unsigned char *image) {
                               callback(Address::of(shard, table, slot), image, there.slot_bytes);
                           });
-    }
+}
+
+void Cluster::read_object(Address address, uint32_t copy, unsigned char *image) const
+{
+    DTX_ASSERT(address.table() < layout_.tables() && address.shard() < shards());
+    DTX_ASSERT(address.slot() < layout_.table(address.table()).slots);
+
+    std::shared_ptr<Reader> reader = this->reader();
+    Servers &servers = reader->servers;
+
+    servers.connection(server_of_copy(servers, address.shard(), copy))
+        .read(address.shard(), layout_.row_offset(address), image,
+              layout_.table(address.table()).slot_bytes);
 }
 
 void Cluster::each_row(

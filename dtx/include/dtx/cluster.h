@@ -191,6 +191,10 @@ class Cluster
                      const std::function<void(Address address, const unsigned char *image,
                                               uint32_t bytes)> &callback) const;
 
+    /* Reads one slot as each_object() does, with its header, into @image: for a callback of
+     * each_object() that found it torn, while a session may be writing it. */
+    void read_object(Address address, uint32_t copy, unsigned char *image) const;
+
     const Schema &schema() const
     {
         return schema_;

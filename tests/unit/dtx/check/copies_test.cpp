@@ -18,6 +18,26 @@ TEST_CASE("copies: all copies are whole and equal after a run")
     CHECK(broken(found[0], "copies") == UINT64_MAX);
 }
 
+TEST_CASE("copies: one object is read again as it was among all")
+{
+    Database db = rows_of_two_copies();
+    dtx::Cluster::Reading reading(*db.cluster);
+    uint32_t table = db.tables.sorted.number;
+    std::vector<unsigned char> again(db.cluster->layout().table(table).slot_bytes);
+    size_t same = 0;
+    size_t all = 0;
+
+    for (uint32_t copy : { 0, 1 })
+        db.cluster->each_object(
+            table, copy, [&](dtx::Address address, const unsigned char *image, uint32_t bytes) {
+                db.cluster->read_object(address, copy, again.data());
+                same += std::memcmp(again.data(), image, bytes) == 0 ? 1 : 0;
+                all++;
+            });
+    CHECK(all > 0);
+    CHECK(same == all);
+}
+
 TEST_CASE("copies: a differing or torn object is reported with its address and copy")
 {
     Database db = rows_of_two_copies();
