@@ -63,10 +63,10 @@ class Space
     };
 
     /* Awaited: lease slabs with @blocks free blocks, on @shard or, if that is full, on others. The
-     * client becomes the owner of slabs that have none, and then of those of dead clients: asks each
-     * owner once, which takes a connection to each server, if it lives. If only slabs have room that
-     * other calls lease, waits for these calls. If the volume is full, leases the reserve as well, as
-     * Room says then. Failure: ENOSPC. */
+     * client becomes the owner of slabs that have none, and then of those of dead clients: asks
+     * each owner once, which takes a connection to each server, if it lives. If only slabs have
+     * room that other calls lease, waits for these calls. If the volume is full, leases the reserve
+     * as well, as Room says then. Failure: ENOSPC. */
     dtx::Task<Lease> lease(uint32_t shard, size_t blocks);
 
     /* Awaited: give all slabs back that no call uses. */

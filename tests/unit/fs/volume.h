@@ -22,22 +22,29 @@
 class TestVolume
 {
   public:
+    static constexpr uint32_t kCoordinators = 16;
+
     // @mode: as of the tests of dtx: "", ",mode=ring" or "tcp".
     explicit TestVolume(uint32_t servers = 1, uint32_t replicas = 1, const std::string &mode = "",
                         rfs::Sizes sizes = { 400, 2 }, uint64_t log_bytes = 256 << 10)
     {
         rfs::NewVolume wanted{ "home", sizes };
 
-        servers_ = support::Servers(servers, 48 << 20, mode);
+        // A server fills the page tables of its whole pool when it starts.
+        uint64_t shard = sizes.blocks() * rfs::kBlockBytes + sizes.inodes * 4096 + (2 << 20);
+
+        servers_ = support::Servers(servers,
+                                    replicas * shard + kCoordinators * log_bytes + (8 << 20), mode);
         options.urls = servers_.urls;
         options.replicas = replicas;
         options.log_bytes = log_bytes;
         options.guesses = 4000;
-        options.coordinators = 16;
+        options.coordinators = kCoordinators;
         options.conflicts_max = 100;
         rfs::make_volume(wanted, options);
         open.emplace(rfs::open_volume("home", options));
         client.emplace(*open);
+        reading_.emplace(*open->cluster);
     }
 
     // Runs a call as user 0. Throws rfs::Failure.
@@ -52,6 +59,7 @@ class TestVolume
 
   private:
     support::Servers servers_;
+    std::optional<dtx::Cluster::Reading> reading_; // connections of all checks and counts
 
   public:
     std::optional<rfs::Client> client;
