@@ -168,6 +168,7 @@ function(rpm_add_tests name parts args sources label timeout)
         rpm_test_properties(${name} "${label}" "${timeout}")
         return()
     endif()
+    list(FILTER sources INCLUDE REGEX "_test[.]cpp$") # the others have no tests
     list(TRANSFORM sources REPLACE "^(.*/)?([^/]+)[.]cpp$" "[#\\2]")
     list(REMOVE_DUPLICATES sources)
     set(part 0)
