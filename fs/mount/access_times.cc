@@ -13,12 +13,17 @@
 namespace rfs
 {
 
+namespace
+{
+
 /* A line of /proc/self/mountinfo, as far as it matters here (proc(5)). */
 struct MountLine {
     std::string number;
     std::string directory; /* blanks and such as \040 */
     std::string options;   /* of the mount, and behind them those of its file system */
 };
+
+} // namespace
 
 static bool parse(const std::string &line, MountLine &into)
 {

@@ -31,7 +31,7 @@ static constexpr const char *kKinds[] = {
     "read",     "write",     "fallocate",   "lseek",    "readdir", "readdirplus", "getxattr",
     "setxattr", "listxattr", "removexattr", "getlk",    "setlk",   "flock",
 };
-static_assert(std::size(kKinds) == static_cast<size_t>(Kind::count));
+static_assert(std::size(kKinds) == static_cast<size_t>(RequestKind::count));
 
 /* What the operations of the volume are; the same for all mounts of a process. */
 static fuse_lowlevel_ops served;
@@ -103,10 +103,10 @@ namespace
 {
 
 /* Counts requests of a kind. Those for the folder that no function below serves are refused. */
-template <auto Member, Kind kind> struct Counted;
+template <auto Member, RequestKind kind> struct Counted;
 
 template <class... Args, void (*fuse_lowlevel_ops::*Member)(fuse_req_t, fuse_ino_t, Args...),
-          Kind kind>
+          RequestKind kind>
 struct Counted<Member, kind> {
     static void serve(fuse_req_t handle, fuse_ino_t ino, Args... args)
     {
@@ -121,7 +121,7 @@ struct Counted<Member, kind> {
 
 } // namespace
 
-template <auto Member, Kind kind> static void count(fuse_lowlevel_ops &operations)
+template <auto Member, RequestKind kind> static void count(fuse_lowlevel_ops &operations)
 {
     if (operations.*Member != nullptr)
         operations.*Member = Counted<Member, kind>::serve;
@@ -133,7 +133,7 @@ static void look_up_own(fuse_req_t handle, fuse_ino_t parent, const char *name)
 
     entry.ino = own_name(parent, name);
     if (entry.ino == 0 && !is_statistics(parent)) {
-        Counted<&fuse_lowlevel_ops::lookup, Kind::lookup>::serve(handle, parent, name);
+        Counted<&fuse_lowlevel_ops::lookup, RequestKind::lookup>::serve(handle, parent, name);
     } else if (entry.ino == 0) {
         fuse_reply_err(handle, ENOENT);
     } else {
@@ -149,14 +149,14 @@ static void attributes_own(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *in
     if (is_statistics(ino))
         fuse_reply_attr(handle, &stat, 0);
     else
-        Counted<&fuse_lowlevel_ops::getattr, Kind::getattr>::serve(handle, ino, info);
+        Counted<&fuse_lowlevel_ops::getattr, RequestKind::getattr>::serve(handle, ino, info);
 }
 
 /* What is read is as of the moment of opening. */
 static void open_own(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
 {
     if (!is_statistics(ino)) {
-        Counted<&fuse_lowlevel_ops::open, Kind::open>::serve(handle, ino, info);
+        Counted<&fuse_lowlevel_ops::open, RequestKind::open>::serve(handle, ino, info);
         return;
     }
     if ((info->flags & O_ACCMODE) != O_RDONLY) {
@@ -182,7 +182,8 @@ static void read_own(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t offse
                      fuse_file_info *info)
 {
     if (!is_statistics(ino)) {
-        Counted<&fuse_lowlevel_ops::read, Kind::read>::serve(handle, ino, size, offset, info);
+        Counted<&fuse_lowlevel_ops::read, RequestKind::read>::serve(handle, ino, size, offset,
+                                                                    info);
         return;
     }
     const std::string &text = *text_at(info);
@@ -194,7 +195,7 @@ static void read_own(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t offse
 static void release_own(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
 {
     if (!is_statistics(ino)) {
-        Counted<&fuse_lowlevel_ops::release, Kind::release>::serve(handle, ino, info);
+        Counted<&fuse_lowlevel_ops::release, RequestKind::release>::serve(handle, ino, info);
         return;
     }
     delete text_at(info);
@@ -244,7 +245,8 @@ static void list_own(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t cooki
     if (is_statistics(ino))
         reply_list(handle, size, cookie, false);
     else
-        Counted<&fuse_lowlevel_ops::readdir, Kind::readdir>::serve(handle, ino, size, cookie, info);
+        Counted<&fuse_lowlevel_ops::readdir, RequestKind::readdir>::serve(handle, ino, size, cookie,
+                                                                          info);
 }
 
 static void list_own_with_files(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t cookie,
@@ -253,8 +255,8 @@ static void list_own_with_files(fuse_req_t handle, fuse_ino_t ino, size_t size, 
     if (is_statistics(ino))
         reply_list(handle, size, cookie, true);
     else
-        Counted<&fuse_lowlevel_ops::readdirplus, Kind::readdirplus>::serve(handle, ino, size,
-                                                                           cookie, info);
+        Counted<&fuse_lowlevel_ops::readdirplus, RequestKind::readdirplus>::serve(handle, ino, size,
+                                                                                  cookie, info);
 }
 
 static void forget_own(fuse_req_t handle, fuse_ino_t ino, uint64_t times)
@@ -270,26 +272,26 @@ void add_statistics(fuse_lowlevel_ops &operations)
     using Ops = fuse_lowlevel_ops;
 
     served = operations;
-    count<&Ops::setattr, Kind::setattr>(operations);
-    count<&Ops::readlink, Kind::readlink>(operations);
-    count<&Ops::mknod, Kind::mknod>(operations);
-    count<&Ops::mkdir, Kind::mkdir>(operations);
-    count<&Ops::unlink, Kind::unlink>(operations);
-    count<&Ops::rmdir, Kind::rmdir>(operations);
-    count<&Ops::rename, Kind::rename>(operations);
-    count<&Ops::link, Kind::link>(operations);
-    count<&Ops::statfs, Kind::statfs>(operations);
-    count<&Ops::create, Kind::create>(operations);
-    count<&Ops::write, Kind::write>(operations);
-    count<&Ops::fallocate, Kind::fallocate>(operations);
-    count<&Ops::lseek, Kind::lseek>(operations);
-    count<&Ops::getxattr, Kind::getxattr>(operations);
-    count<&Ops::setxattr, Kind::setxattr>(operations);
-    count<&Ops::listxattr, Kind::listxattr>(operations);
-    count<&Ops::removexattr, Kind::removexattr>(operations);
-    count<&Ops::getlk, Kind::getlk>(operations);
-    count<&Ops::setlk, Kind::setlk>(operations);
-    count<&Ops::flock, Kind::flock>(operations);
+    count<&Ops::setattr, RequestKind::setattr>(operations);
+    count<&Ops::readlink, RequestKind::readlink>(operations);
+    count<&Ops::mknod, RequestKind::mknod>(operations);
+    count<&Ops::mkdir, RequestKind::mkdir>(operations);
+    count<&Ops::unlink, RequestKind::unlink>(operations);
+    count<&Ops::rmdir, RequestKind::rmdir>(operations);
+    count<&Ops::rename, RequestKind::rename>(operations);
+    count<&Ops::link, RequestKind::link>(operations);
+    count<&Ops::statfs, RequestKind::statfs>(operations);
+    count<&Ops::create, RequestKind::create>(operations);
+    count<&Ops::write, RequestKind::write>(operations);
+    count<&Ops::fallocate, RequestKind::fallocate>(operations);
+    count<&Ops::lseek, RequestKind::lseek>(operations);
+    count<&Ops::getxattr, RequestKind::getxattr>(operations);
+    count<&Ops::setxattr, RequestKind::setxattr>(operations);
+    count<&Ops::listxattr, RequestKind::listxattr>(operations);
+    count<&Ops::removexattr, RequestKind::removexattr>(operations);
+    count<&Ops::getlk, RequestKind::getlk>(operations);
+    count<&Ops::setlk, RequestKind::setlk>(operations);
+    count<&Ops::flock, RequestKind::flock>(operations);
     operations.lookup = look_up_own;
     operations.getattr = attributes_own;
     operations.open = open_own;

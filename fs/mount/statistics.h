@@ -18,7 +18,7 @@ namespace rfs
 {
 
 /* What the kernel asks for, by names of libfuse. */
-enum class Kind : uint8_t {
+enum class RequestKind : uint8_t {
     lookup,
     getattr,
     setattr,
@@ -51,7 +51,7 @@ enum class Kind : uint8_t {
 
 /* Since the mount began. */
 struct Counts {
-    std::array<uint64_t, static_cast<size_t>(Kind::count)> requests{};
+    std::array<uint64_t, static_cast<size_t>(RequestKind::count)> requests{};
     uint64_t read_bytes = 0;
     uint64_t written_bytes = 0;
     uint64_t faults = 0; /* requests that ended with EIO, as servers or rows were at fault */

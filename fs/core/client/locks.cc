@@ -66,11 +66,6 @@ class Dead
     ClientSet dead_{};
 };
 
-} // namespace
-
-namespace
-{
-
 /* Locks of others, and what the table mounts said when they were there. */
 struct Seen {
     std::vector<LockRow> locks;
