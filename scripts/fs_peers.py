@@ -174,6 +174,6 @@ class Moose(Peer):
                         "start")
         mounted = [self.mount(self.folder(name), "mfsmount", "-f", "-H", ADDRESS) for name in "AB"]
         output("mfssetgoal", COPIES, mounted[0])
-        # No room until chunk servers have told theirs.
+        # The master has no room to give until the chunk servers have told it how much they have.
         self.wait("three chunk servers do not offer room", lambda: os.statvfs(mounted[0]).f_bavail > 0)
         return mounted

@@ -200,15 +200,15 @@ def clusters(bench):
     """S6: two mounts, two copies, against the better of two file systems of others, over TCP on one machine."""
     with own_network():
         for _ in range(bench.rounds):
-            theirs = []
+            peers = []
             for Peer in (Gluster, Moose):
                 with World(bench.build / "bin", "speed", 0, 0) as folder, Peer(folder) as mounted:
-                    theirs.append(two_mounts_rates(bench, mounted))
+                    peers.append(two_mounts_rates(bench, mounted))
             for over in ("shm", "tcp"):
                 with bench.world(3, 2, 512 * MIB, "--bytes-per-inode", "4K", over=over) as world:
                     ours = two_mounts_rates(bench, [world.mount(name) for name in "AB"])
                 for row, bar in CLUSTER_BARS.items():
-                    best = max(theirs, key=lambda rates: rates[row])
+                    best = max(peers, key=lambda rates: rates[row])
                     bench.note(Bar("S6", f"{row} over {over}", "times the better of glusterfs, moosefs", bar),
                                ours[row] / best[row])
 
