@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * direct_key.c: map the memory that the server lends to a direct client, and keep the table of the
- * client's keys: which memory each opens, with which rights. The server's answers to open, claim
- * and close calls change it.
+ * direct_key.c: keep the table of a direct client's keys: which part of the memory that the server
+ * lends each opens, with which rights. The server's answers to open, claim and close calls change
+ * it.
  *
  * Invariants
  *   a key's memory is inside the mapping, even if the server's answer is wrong
@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "pmem/cpu_copy.h"
 #include "pool/service.h"
+#include "transport/shm/mapping.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,25 +33,6 @@
 
 #define POPULATE_MAX (64u << 20) /* bytes of an object whose page tables are filled at once */
 
-static int map_file(int fd, uint64_t bytes, uint32_t medium, unsigned char **base)
-{
-    int flags = medium == RPM_MEDIUM_FSDAX ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
-    struct stat st = { 0 };
-    void *ptr;
-
-    if (bytes == 0 || fstat(fd, &st) != 0 ||
-        (S_ISREG(st.st_mode) && (st.st_size < 0 || (uint64_t)st.st_size < bytes)))
-        return rpmi_fail(RPM_E_PROTO,
-                         "the server lends a file of %llu bytes, expected are at least %llu",
-                         (unsigned long long)st.st_size, (unsigned long long)bytes);
-    ptr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
-    if (ptr == MAP_FAILED)
-        return rpmi_fail(errno == EOPNOTSUPP ? RPM_E_NOCAP : RPM_E_NOMEM,
-                         "cannot map the server's memory: %s", strerror(errno));
-    *base = ptr;
-    return 0;
-}
-
 /* Open the pool file again: locks on the lent descriptor would be the server's own. */
 static int open_for_locks(int fd)
 {
@@ -58,6 +40,12 @@ static int open_for_locks(int fd)
 
     (void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
     return open(self, O_RDWR | O_CLOEXEC);
+}
+
+static void put_mapping(struct rpmi_mapping **mapping)
+{
+    rpmi_mapping_put(*mapping);
+    *mapping = NULL;
 }
 
 int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
@@ -78,17 +66,20 @@ int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
                                    "CPU has no instruction to flush it: connect with mode=ring");
         goto close_lock;
     }
-    err = map_file(grant->fds[RPMI_FD_POOL], accepted->pool_bytes, accepted->facts.medium,
-                   &direct->pool);
+    err = rpmi_mapping_get(grant->fds[RPMI_FD_POOL], accepted->pool_bytes, accepted->facts.medium,
+                           &direct->pool_mapping);
     if (err != 0)
         goto close_lock;
-    err = map_file(grant->fds[RPMI_FD_DRAM], accepted->dram_bytes, RPM_MEDIUM_DRAM, &direct->dram);
+    err = rpmi_mapping_get(grant->fds[RPMI_FD_DRAM], accepted->dram_bytes, RPM_MEDIUM_DRAM,
+                           &direct->dram_mapping);
     if (err != 0)
-        goto unmap_pool;
+        goto put_pool;
     if (fresh) /* in a reconnect, staging memory stays where it is, with its contents */
         err = rpmi_stage_map(&shm->stage, shm->hello.staging_bytes);
     if (err != 0)
-        goto unmap_dram;
+        goto put_dram;
+    direct->pool = rpmi_mapping_base(direct->pool_mapping);
+    direct->dram = rpmi_mapping_base(direct->dram_mapping);
     direct->pool_bytes = accepted->pool_bytes;
     direct->dram_bytes = accepted->dram_bytes;
     direct->past_cache = accepted->facts.domain == RPM_DOMAIN_ADR;
@@ -104,10 +95,10 @@ int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
         shm->link.depth = shm->hello.depth;
     return 0;
 
-unmap_dram:
-    (void)munmap(direct->dram, accepted->dram_bytes);
-unmap_pool:
-    (void)munmap(direct->pool, accepted->pool_bytes);
+put_dram:
+    put_mapping(&direct->dram_mapping);
+put_pool:
+    put_mapping(&direct->pool_mapping);
 close_lock:
     (void)close(direct->lock_fd);
     direct->lock_fd = -1;
@@ -121,27 +112,32 @@ void rpmi_direct_detach(struct rpmi_shm *shm)
     RPM_ASSERT(direct->entered == NULL); /* no store is under way in what is unmapped here */
     memset(direct->key, 0, sizeof(direct->key));
     shm->link.fast_path = NULL;
-    if (direct->pool != NULL)
-        (void)munmap(direct->pool, direct->pool_bytes);
-    if (direct->dram != NULL)
-        (void)munmap(direct->dram, direct->dram_bytes);
+    put_mapping(&direct->pool_mapping);
+    put_mapping(&direct->dram_mapping);
     direct->pool = NULL;
     direct->dram = NULL;
     rpmi_fd_close(&direct->lock_fd);
 }
 
-/* Fill the page tables now instead of by a fault at each page's first use. Not for a file in the
- * page cache, all of which would be read in; and not for large objects, of which a client may use
- * few pages: a GiB takes about 0.3 s each time that it is opened. */
-static void populate(const struct rpmi_shm *shm, unsigned char *base, uint64_t bytes, bool write)
+/* Fill the page tables of what was opened. Not for a file in the page cache, all of which would be
+ * read in; and not for large objects, of which a client may use few pages: a GiB takes about 0.1 s.
+ * A file system on persistent memory has to hear of the first write to each page. */
+static void populate(const struct rpmi_shm *shm, const struct rpmi_shm_key *key, bool dram,
+                     bool write)
 {
-#ifdef MADV_POPULATE_WRITE
-    uintptr_t first = (uintptr_t)base & ~(uintptr_t)(RPMI_PAGE_BYTES - 1);
+    const struct rpmi_direct *direct = &shm->direct;
+    uint64_t at = (uint64_t)(key->base - (dram ? direct->dram : direct->pool));
 
-    if (shm->link.facts.medium != RPM_MEDIUM_FILE && bytes <= POPULATE_MAX)
-        (void)madvise((void *)first, (uintptr_t)base + bytes - first,
-                      write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+    if (shm->link.facts.medium == RPM_MEDIUM_FILE || key->bytes > POPULATE_MAX)
+        return;
+#ifdef MADV_POPULATE_WRITE
+    if (shm->link.facts.medium == RPM_MEDIUM_FSDAX && write) {
+        unsigned char *first = key->base - at % RPMI_PAGE_BYTES;
+
+        (void)madvise(first, key->bytes + at % RPMI_PAGE_BYTES, MADV_POPULATE_WRITE);
+    }
 #endif
+    rpmi_mapping_populate(dram ? direct->dram_mapping : direct->pool_mapping, at, key->bytes);
 }
 
 static int lock_bytes(int fd, uint64_t at, uint64_t len, short type)
@@ -192,7 +188,7 @@ static int learn_open(struct rpmi_shm *shm, const struct rpmi_call *call,
         .guard = claim != NULL ? claim->guard : NULL,
         .epoch = claim != NULL ? claim->epoch : 0,
     };
-    populate(shm, key->base, key->bytes, !log);
+    populate(shm, key, dram, !log);
     return 0;
 }
 
@@ -218,7 +214,7 @@ static int learn_claim(struct rpmi_shm *shm, const struct rpmi_call *call, struc
         memset(key, 0, sizeof(*key));
         return rpmi_fail(RPM_E_LOST, "cannot lock the claim's guard slot: %s", strerror(errno));
     }
-    populate(shm, key->base, key->bytes, true);
+    populate(shm, key, false, true);
     return 0;
 }
 

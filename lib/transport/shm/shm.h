@@ -32,6 +32,8 @@ struct rpmi_shm_key {
 };
 
 struct rpmi_direct {
+    struct rpmi_mapping *pool_mapping; /* of what the server lends; see mapping.h */
+    struct rpmi_mapping *dram_mapping;
     unsigned char *pool;
     unsigned char *dram;
     uint64_t pool_bytes;
