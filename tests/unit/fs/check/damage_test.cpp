@@ -7,6 +7,7 @@
 #include "core/tree/attributes.h"
 #include "core/tree/rename.h"
 #include "unit/fs/check/filled.h"
+#include "unit/fs/check/saved.h"
 
 #include <fcntl.h>
 #include <functional>
@@ -352,8 +353,11 @@ TEST_CASE("fs: a call that meets a damaged row ends with a text that names it", 
     for (const auto &more :
          { damaged_counts(), damaged_pointers(), damaged_names(), damaged_others() })
         all.insert(all.end(), more.begin(), more.end());
+
+    Filled volume;
+    SavedVolume whole(volume);
+
     for (size_t i = 0; i < all.size(); i++) {
-        Filled volume;
         rfs::RowName row = all[i].row(volume);
 
         volume.as_root([&](Call &call) { return all[i].make(volume, call); });
@@ -364,7 +368,9 @@ TEST_CASE("fs: a call that meets a damaged row ends with a text that names it", 
 
         CAPTURE(i, text);
         CHECK(text.substr(0, expected.size()) == expected);
+        whole.put_back(volume);
     }
+    CHECK(whole.is_unchanged(volume));
 }
 
 TEST_CASE("fs: times that cannot grow stay, and all can be told", "[unit]")
