@@ -2,7 +2,7 @@
 /*
  * command.h: the subcommands of rpm-fs, and the options by which each of them finds its volume.
  *
- * Exit codes: 0 done, 1 failed, 2 wrong usage. check has its own (volume.cc).
+ * Exit codes: 0 done, 1 failed, 2 wrong usage. check has its own (check.cc).
  *
  * Tests: tests/tools/fs_test
  */

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * volume.cc: rpm-fs mkfs, mount, check, df, promote and restore.
- *
- * check ends as e2fsck does: 0 nothing is wrong, 4 something is, 8 it could not look.
+ * volume.cc: rpm-fs mkfs, mount, df, promote and restore.
  *
  * Tests: tests/tools/fs_test, tests/fs/mount_test
  */
 #include "program/command.h"
 
-#include "core/check/check.h"
 #include "core/client/usage.h"
 #include "core/client/volume.h"
 #include "mount/mount.h"
 #include "mount/remount.h"
-#include <dtx/checks.h>
 
 #include "cli.h"
 
 #include <cinttypes>
-#include <cstring>
 #include <set>
 #include <sstream>
 
@@ -130,77 +125,6 @@ Body add_mount(CLI::App &app)
         take_mount_options(options->words, options->place, options->mount);
         mount_volume(options->mount, servers_of(options->place, options->mount.volume, kNoLimit));
         return cli::kDone;
-    };
-}
-
-static int print_findings(const dtx::Findings &findings)
-{
-    uint64_t broken = 0;
-
-    for (const dtx::Finding &each : findings.all())
-        broken += each.broken;
-    for (const std::string &text : findings.texts())
-        cli::print(text + "\n");
-    cli::print(broken == 0 ? "check clean\n" : "check found " + std::to_string(broken) + "\n");
-    return broken == 0 ? 0 : 4;
-}
-
-/* Throws std::runtime_error if a client that lives has the volume open. */
-static void expect_unused(const OpenVolume &open)
-{
-    ClientSet clients{};
-
-    open.cluster->each_row(open.volume.tables.mounts.number, 0,
-                           [&](uint64_t, const void *bytes, size_t) {
-                               MountsRow row;
-
-                               std::memcpy(&row, bytes, sizeof(row));
-                               clients = row.clients;
-                           });
-    for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
-        if (clients.has(c) && !open.cluster->inherit(c))
-            throw std::runtime_error("client number " + std::to_string(client_number(c)) +
-                                     " has the volume open: unmount it everywhere first");
-}
-
-Body add_check(CLI::App &app)
-{
-    struct Options {
-        PlaceOptions place;
-        std::string name;
-        bool data = false;
-        bool offline = false;
-    };
-    auto options = std::make_shared<Options>();
-
-    app.add_option("NAME", options->name, "of the volume")->required();
-    add_place(app, options->place);
-    app.add_flag("--data", options->data, "read all blocks, on each copy, too");
-    app.add_flag("--offline", options->offline, "fail if a client has the volume open");
-    app.footer("First finishes what dead clients have begun. Other clients must not change the "
-               "volume\nmeanwhile. Exit status: 0 nothing is wrong, 4 something is, 8 it could not "
-               "look.");
-    return [options] {
-        try {
-            OpenVolume open = open_volume(options->name, servers_of(options->place, options->name));
-
-            if (options->offline)
-                expect_unused(open);
-            (void)open.cluster->recover();
-
-            dtx::Cluster::Reading reading(*open.cluster); /* connects once for all tables */
-            dtx::Findings findings = check_tables(open);
-
-            for (const dtx::Findings &of_copy : dtx::checks::check_copies(*open.cluster))
-                findings.append(of_copy);
-            findings.append(dtx::checks::check_indexes(*open.cluster, 0));
-            if (options->data)
-                findings.append(check_data(open));
-            return print_findings(findings);
-        } catch (const std::exception &error) {
-            fprintf(stderr, "rpm-fs: %s\n", error.what());
-            return 8;
-        }
     };
 }
 

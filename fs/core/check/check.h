@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check.h: is a volume whole? For a volume that no client writes.
+ * check.h: is a volume whole?
  *
  * Rules
  *   rows        each row was written whole
@@ -37,8 +37,21 @@ namespace rfs
  * attributes until it has all of a file. Throws dtx::Error: a server does not answer. */
 dtx::Findings check_tables(const OpenVolume &open, uint32_t copy = 0);
 
-/* Reads all blocks of all files, on each copy: rule "data". Joins the database as a session. Throws
- * dtx::Error. */
+struct LiveFindings {
+    dtx::Findings findings;
+    uint64_t undecided; /* that looked wrong, and changed each time that they were read */
+};
+
+/* As check_tables(), while clients write the volume. Reads all tables up to eight times while
+ * something looks wrong. Joins the database as a session. Throws dtx::Error. */
+LiveFindings check_live(const OpenVolume &open);
+
+/* The clients that have the volume open and live, after finishing what others have begun that have
+ * died. Joins the database as a session. Throws dtx::Error. */
+ClientSet living_clients(const OpenVolume &open);
+
+/* Reads all blocks of all files, on each copy: rule "data". Clients may write the volume meanwhile.
+ * Joins the database as a session. Throws dtx::Error. */
 dtx::Findings check_data(const OpenVolume &open);
 
 } // namespace rfs

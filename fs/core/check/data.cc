@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * data.cc: read the blocks of all files, on each copy.
+ * data.cc: read the blocks of all files, on each copy. Clients may write meanwhile: a block whose
+ * checksum is wrong is read again together with its pointer, in one transaction.
  *
- * Tests: tests/unit/fs/check/check_test.cpp
+ * Tests: tests/unit/fs/check/check_test.cpp, tests/fs/live_check.cpp
  */
 #include "core/check/check.h"
 
 #include "core/base/assert.h"
+#include "core/check/torn.h"
 #include "core/format/keys.h"
+#include <dtx/object.h>
 #include <dtx/session.h>
 
 #include <cstring>
@@ -29,88 +32,162 @@ struct FileBlock {
     Pointer pointer;
 };
 
-} // namespace
-
-/* All blocks that have bytes, in the order of the tables. */
-static std::vector<FileBlock> blocks_of_files(const OpenVolume &open)
+class Data
 {
-    std::vector<FileBlock> all;
-    auto add = [&](uint32_t ino, uint64_t number, const Pointer &pointer) {
-        if (number < kFileBlocks && !pointer.is_hole() && !pointer.is_unwritten() &&
-            is_sound(pointer, open.volume.shards, open.volume.tables.sizes.blocks()))
-            all.push_back({ ino, number, pointer });
-    };
+  public:
+    explicit Data(const OpenVolume &open)
+        : open_(open), tables_(open.volume.tables), session_(*open.cluster, dtx::kAnyCoordinator),
+          bytes_(kBlocksAtOnce * kBlockBytes)
+    {
+        found_.rule("data", "each block has its checksum on each copy");
+    }
 
-    open.cluster->each_row(open.volume.tables.inodes.number, 0,
-                           [&](uint64_t key, const void *bytes, size_t) {
-                               InodeRow row;
-
-                               std::memcpy(&row, bytes, sizeof(row));
-                               for (uint32_t i = 0; S_ISREG(row.mode) && i < kInodePointers; i++)
-                                   add(static_cast<uint32_t>(key), i, row.pointers[i]);
-                           });
-    open.cluster->each_row(
-        open.volume.tables.maps.number, 0, [&](uint64_t key, const void *bytes, size_t) {
-            MapRow row;
-
-            std::memcpy(&row, bytes, sizeof(row));
+    dtx::Findings run()
+    {
+        each(tables_.inodes, [this](uint64_t key, const InodeRow &row) {
+            for (uint32_t i = 0; S_ISREG(row.mode) && i < kInodePointers; i++)
+                add(static_cast<uint32_t>(key), i, row.pointers[i]);
+        });
+        each(tables_.maps, [this](uint64_t key, const MapRow &row) {
             for (uint32_t i = 0; i < kMapPointers; i++)
                 add(upper_half(key), uint64_t{ lower_half(key) } * kMapPointers + i,
                     row.pointers[i]);
         });
-    return all;
-}
+        read_all();
+        return std::move(found_);
+    }
 
-/* Awaited: blocks @first to @end - 1 of @all, on copy @copy of their shards, if there is one. */
-static dtx::Task<> read_blocks(dtx::Txn &txn, const OpenVolume &open, const FileBlock *first,
-                               const FileBlock *end, uint32_t copy,
-                               std::vector<unsigned char> &bytes)
-{
-    std::vector<dtx::SpanRead> reads;
+  private:
+    /* Leaves out rows that stay torn: check_tables() and check_live() tell them. */
+    template <class Row, class Take> void each(dtx::Table<Row> table, Take take)
+    {
+        std::vector<unsigned char> again;
 
-    for (const FileBlock *each = first; each < end; each++)
-        if (copy < txn.copies(each->pointer.shard()))
-            reads.push_back({ open.volume.tables.blocks, each->pointer.shard(),
-                              each->pointer.block() * kBlockBytes,
-                              bytes.data() + static_cast<size_t>(each - first) * kBlockBytes,
-                              kBlockBytes, copy });
-    co_await txn.read_span(reads);
-}
+        open_.cluster->each_object(
+            table.number, 0, [&](dtx::Address address, const unsigned char *image, uint32_t bytes) {
+                Row row;
+
+                if (!dtx::is_whole(image, bytes)) {
+                    again.assign(image, image + bytes);
+                    if (!read_whole(*open_.cluster, address, 0, again))
+                        return;
+                    image = again.data();
+                }
+                if ((dtx::header_of(image).flags & dtx::kObjectValid) == 0)
+                    return;
+                RFS_ASSERT(bytes >= sizeof(dtx::ObjectHeader) + sizeof(row));
+                std::memcpy(&row, image + sizeof(dtx::ObjectHeader), sizeof(row));
+                take(dtx::header_of(image).key, row);
+            });
+    }
+
+    void add(uint32_t ino, uint64_t number, const Pointer &pointer)
+    {
+        if (number >= kFileBlocks || pointer.is_hole() || pointer.is_unwritten() ||
+            !is_sound(pointer, open_.volume.shards, tables_.sizes.blocks()))
+            return;
+        some_.push_back({ ino, number, pointer });
+        if (some_.size() == kBlocksAtOnce)
+            read_all();
+    }
+
+    /* Reads the blocks of some_, on each copy. */
+    void read_all()
+    {
+        for (uint32_t copy = 0; !some_.empty() && copy < open_.cluster->options().replicas; copy++)
+            read_copy(copy);
+        some_.clear();
+    }
+
+    void read_copy(uint32_t copy)
+    {
+        std::vector<bool> there(some_.size());
+
+        (void)session_.transact_now([&](dtx::Txn &txn) -> dtx::Task<bool> {
+            std::vector<dtx::SpanRead> reads;
+
+            for (size_t i = 0; i < some_.size(); i++) {
+                there[i] = copy < txn.copies(some_[i].pointer.shard());
+                if (there[i])
+                    reads.push_back(span_of(some_[i].pointer, copy, &bytes_[i * kBlockBytes]));
+            }
+            co_await txn.read_span(reads);
+            co_return true;
+        });
+        for (size_t i = 0; i < some_.size(); i++)
+            if (there[i])
+                judge(some_[i], copy, &bytes_[i * kBlockBytes]);
+    }
+
+    dtx::SpanRead span_of(const Pointer &pointer, uint32_t copy, unsigned char *into) const
+    {
+        return { tables_.blocks, pointer.shard(), pointer.block() * kBlockBytes,
+                 into,           kBlockBytes,     copy };
+    }
+
+    void judge(const FileBlock &block, uint32_t copy, const unsigned char *bytes)
+    {
+        bool wrong = block_sum(block.ino, block.number, bytes) != block.pointer.sum;
+
+        found_.add_if(wrong && is_wrong(block, copy), "data", [&] {
+            return "block " + std::to_string(block.number) + " of file " +
+                   std::to_string(block.ino) + " is damaged on copy " + std::to_string(copy);
+        });
+    }
+
+    /* Awaited: the pointer of a block, as the transaction reads it. */
+    dtx::Task<Pointer> pointer_of(dtx::Txn &txn, FileBlock block) const
+    {
+        if (block.number < kInodePointers) {
+            auto row = co_await txn.read(tables_.inodes, block.ino);
+
+            if (row && S_ISREG(row->mode))
+                co_return row->pointers[block.number];
+            co_return Pointer{};
+        }
+
+        uint32_t number = static_cast<uint32_t>(block.number / kMapPointers);
+        auto row = co_await txn.read(tables_.maps, key_of(block.ino, number));
+
+        co_return row ? row->pointers[block.number % kMapPointers] : Pointer{};
+    }
+
+    /* Reads a block and its pointer in one transaction: is it wrong? */
+    bool is_wrong(const FileBlock &block, uint32_t copy)
+    {
+        std::vector<unsigned char> bytes(kBlockBytes);
+        bool wrong = false;
+
+        (void)session_.transact_now([&](dtx::Txn &txn) -> dtx::Task<bool> {
+            Pointer pointer = co_await pointer_of(txn, block);
+
+            wrong = !pointer.is_hole() && !pointer.is_unwritten() &&
+                    is_sound(pointer, open_.volume.shards, tables_.sizes.blocks()) &&
+                    copy < txn.copies(pointer.shard());
+            if (wrong) {
+                std::vector<dtx::SpanRead> reads{ span_of(pointer, copy, bytes.data()) };
+
+                co_await txn.read_span(reads);
+                wrong = block_sum(block.ino, block.number, bytes.data()) != pointer.sum;
+            }
+            co_return true;
+        });
+        return wrong;
+    }
+
+    const OpenVolume &open_;
+    const Tables &tables_;
+    dtx::Session session_;
+    dtx::Findings found_;
+    std::vector<FileBlock> some_;
+    std::vector<unsigned char> bytes_;
+};
+
+} // namespace
 
 dtx::Findings check_data(const OpenVolume &open)
 {
-    std::vector<FileBlock> all = blocks_of_files(open);
-    std::vector<unsigned char> bytes(kBlocksAtOnce * kBlockBytes);
-    dtx::Session session(*open.cluster, dtx::kAnyCoordinator);
-    dtx::Findings found;
-
-    found.rule("data", "each block has its checksum on each copy");
-    for (size_t at = 0; at < all.size(); at += kBlocksAtOnce)
-        for (uint32_t copy = 0; copy < open.cluster->options().replicas; copy++) {
-            const FileBlock *first = &all[at];
-            const FileBlock *end = first + std::min(kBlocksAtOnce, all.size() - at);
-            std::vector<uint32_t> copies;
-
-            (void)session.transact_now([&](dtx::Txn &txn) -> dtx::Task<bool> {
-                copies.clear();
-                for (const FileBlock *each = first; each < end; each++)
-                    copies.push_back(txn.copies(each->pointer.shard()));
-                co_await read_blocks(txn, open, first, end, copy, bytes);
-                co_return true;
-            });
-            for (const FileBlock *each = first; each < end; each++) {
-                size_t i = static_cast<size_t>(each - first);
-
-                if (copy < copies[i])
-                    found.add_if(block_sum(each->ino, each->number,
-                                           bytes.data() + i * kBlockBytes) != each->pointer.sum,
-                                 "data",
-                                 "block " + std::to_string(each->number) + " of file " +
-                                     std::to_string(each->ino) + " is damaged on copy " +
-                                     std::to_string(copy));
-            }
-        }
-    return found;
+    return Data(open).run();
 }
 
 } // namespace rfs

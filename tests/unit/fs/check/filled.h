@@ -15,7 +15,7 @@
 
 // A volume with a file of each kind.
 struct Filled : TestVolume {
-    Filled() : TestVolume(2, 2)
+    explicit Filled(rfs::Sizes sizes = { 400, 2 }) : TestVolume(2, 2, "", sizes)
     {
         std::string target(1000, 't');
         std::string value = text_of(1500, 3);
