@@ -11,6 +11,7 @@
 #include "engine/cluster/replica.h"
 #include "engine/cluster/servers.h"
 #include "engine/cluster/shard_header.h"
+#include "engine/format/names.h"
 #include <dtx/error.h>
 #include <dtx/object.h>
 
@@ -223,6 +224,41 @@ void Cluster::create() const
         if (left.empty())
             throw;
         throw Error(error.code(), error.what() + left + " (rpm-log remove)");
+    }
+}
+
+/* The objects of a database on a server, its shards last: while there is one, the database is found
+ * and can be removed again. */
+static std::vector<std::string> objects_on(rpm_conn *conn, const std::string &database)
+{
+    std::vector<std::string> found;
+    std::vector<std::string> shards;
+
+    for (uint32_t i = 0;; i++) {
+        rpm_entry entry = rpm_entry_init();
+        std::string of;
+        uint32_t shard = 0;
+
+        if (check(rpm_conn_entry(conn, i, &entry), "listing what is on a server") == 0)
+            break;
+        if (std::string(entry.name).starts_with("dtx/" + database + "/"))
+            (split_shard_name(entry.name, of, shard) ? shards : found).push_back(entry.name);
+    }
+    found.insert(found.end(), shards.begin(), shards.end());
+    return found;
+}
+
+void Cluster::remove() const
+{
+    for (uint32_t server = 0; server < shards(); server++) {
+        RawConnection connection(*this, server);
+
+        for (const std::string &name : objects_on(connection.get(), schema_.name())) {
+            int err = rpm_conn_remove(connection.get(), name.c_str());
+
+            if (err != 0 && err != RPM_E_NOENT)
+                fail(err, "removing " + name + " from " + server_name(*this, server));
+        }
     }
 }
 

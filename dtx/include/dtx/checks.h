@@ -3,8 +3,8 @@
  * checks.h: checks of a database that its schema is enough for: whole objects, equal copies,
  * indexes, and what sessions have left unfinished. What a row may contain only the program knows.
  *
- * The calls only read, and read everything; each blocks its thread and opens connections of its
- * own. check_copies() and check_indexes() are for a database that no session writes, such as one in
+ * All calls but make_copies_equal() only read, and read everything; each blocks its thread and opens
+ * connections of its own. check_copies() and check_indexes() are for a database that no session writes, such as one in
  * a Cluster::Reading or after Cluster::recover(): a row that is being written may be reported torn.
  * All throw Error if a server does not answer, after retry_us.
  *
@@ -17,6 +17,7 @@
 #include <dtx/findings.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,14 @@ namespace dtx::checks
  * which is the primary, rule "copies" those that differ from the primary's. Keeps 8 bytes for each
  * slot of the largest table in memory, if there are several copies. */
 std::vector<Findings> check_copies(const Cluster &cluster);
+
+/* Writes each object that is torn or older on one copy as it is on another one: of whole copies
+ * that differ, as on that with the highest version, and of several such ones as on the first. Calls
+ * @told with a sentence for each. Returns how many objects are torn on all copies, which it leaves.
+ * For a database that no session has open, after Cluster::recover(), which applies what the logs
+ * have: a session would not see that an object changed. Throws Error. */
+uint64_t make_copies_equal(const Cluster &cluster,
+                           const std::function<void(const std::string &text)> &told);
 
 /* Checks that the indexes of copy @copy (0: the primary) refer to each of its rows once and to
  * nothing else, and that each slot has one use: rules "entries", "rows entered", "shape", "slots".

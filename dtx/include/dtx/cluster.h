@@ -114,6 +114,11 @@ class Cluster
      * removes what it has created. */
     void create() const;
 
+    /* Remove the database, or what is left of it, from all servers: its shards, locks and logs.
+     * Durable when it returns. May be interrupted and repeated; does nothing if there is none.
+     * Throws Error: RPM_E_OWNED, a session has it open; then a part may be removed. */
+    void remove() const;
+
     /* Throws Error, RPM_E_NOENT or RPM_E_VERSION, unless all live servers have the database and it
      * has this schema, number of replicas and durability. */
     void verify() const;

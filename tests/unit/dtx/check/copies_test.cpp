@@ -59,3 +59,42 @@ TEST_CASE("copies: a differing or torn object is reported with its address and c
     CHECK(broken(found[0], "whole") == 1);
     CHECK(broken(found[1], "whole") == 0);
 }
+
+TEST_CASE("copies: an object that is torn or older on one copy is written as it is on the other")
+{
+    Database db = rows_of_two_copies();
+    dtx::Address row = first_object(
+        *db.cluster, db.cluster->schema().tables()[db.tables.sorted.number].index,
+        [](const dtx::ObjectHeader &header, const unsigned char *) { return header.version > 2; });
+    std::string slot = " slot " + std::to_string(row.slot());
+    std::vector<std::string> texts;
+    auto told = [&](const std::string &text) { texts.push_back(text); };
+    auto tear = [](unsigned char *image) { image[sizeof(dtx::ObjectHeader)]++; };
+
+    CHECK(dtx::checks::make_copies_equal(*db.cluster, told) == 0);
+    CHECK(texts.empty());
+    for (uint32_t copy : { 0, 1 }) {
+        damage(*db.cluster, copy, row, tear, false);
+        CHECK(dtx::checks::make_copies_equal(*db.cluster, told) == 0);
+        damage(*db.cluster, copy, row, [](unsigned char *image) {
+            dtx::header_of(image).version--;
+            image[sizeof(dtx::ObjectHeader)]++;
+        });
+        CHECK(dtx::checks::make_copies_equal(*db.cluster, told) == 0);
+        for (const dtx::Findings &found : check_copies(*db.cluster))
+            CHECK(found.texts().empty());
+    }
+    REQUIRE(texts.size() == 4);
+    for (size_t copy : { 0, 1 }) {
+        std::string end = " on copy " + std::to_string(copy) + ": wrote it as it is on copy " +
+                          std::to_string(1 - copy);
+
+        CHECK(texts[2 * copy].find(slot + " is torn" + end) != std::string::npos);
+        CHECK(texts[2 * copy + 1].find(slot + " differs" + end) != std::string::npos);
+    }
+
+    for (uint32_t copy : { 0, 1 })
+        damage(*db.cluster, copy, row, tear, false);
+    CHECK(dtx::checks::make_copies_equal(*db.cluster, told) == 1);
+    CHECK(texts.size() == 4);
+}

@@ -89,6 +89,30 @@ TEST_CASE("dtx: a shard whose header cannot be written is removed", "[unit]")
     CHECK(code_of([&] { dtx::Cluster(tables.schema, options).create(); }) == 0);
 }
 
+TEST_CASE("dtx: a database is removed with its logs, unless a session has it open", "[unit]")
+{
+    Database db(2, replicated(2));
+    auto left = [&](uint32_t server) {
+        dtx::RawConnection connection(*db.cluster, server);
+        rpm_entry entry = rpm_entry_init();
+
+        return rpm_conn_entry(connection.get(), 0, &entry);
+    };
+
+    {
+        dtx::Session session(*db.cluster, 0);
+
+        CHECK(code_of([&] { db.cluster->remove(); }) == RPM_E_OWNED);
+    }
+    db.cluster->remove();
+    for (uint32_t server : { 0, 1 })
+        CHECK(left(server) == 0);
+    db.cluster->remove();
+    CHECK(code_of([&] { db.cluster->verify(); }) == RPM_E_NOENT);
+    db.cluster->create();
+    CHECK(code_of([&] { db.cluster->verify(); }) == 0);
+}
+
 TEST_CASE("dtx: a missing database, or one of another schema, is refused", "[unit]")
 {
     Database db(2);
