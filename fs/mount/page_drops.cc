@@ -74,9 +74,13 @@ void PageDrops::carry_out(const Job &job)
 
     bytes.buf[0].mem = const_cast<unsigned char *>(job.tail->bytes);
     (void)fuse_lowlevel_notify_inval_inode(session_, job.ino, 0, 0);
-    if (job.tail->size != 0)
-        (void)fuse_lowlevel_notify_store(session_, job.ino, static_cast<off_t>(job.tail->offset),
-                                         &bytes, fuse_buf_copy_flags{});
+    if (job.tail->size != 0) {
+        off_t offset = static_cast<off_t>(job.tail->offset);
+
+        (void)fuse_lowlevel_notify_store(session_, job.ino, offset, &bytes, fuse_buf_copy_flags{});
+        (void)fuse_lowlevel_notify_inval_inode(session_, job.ino, offset,
+                                               static_cast<off_t>(job.tail->size));
+    }
     (void)eventfd_write(job.done, one);
 }
 

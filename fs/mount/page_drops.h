@@ -6,7 +6,8 @@
  * pages if these have changed. But it ignores attributes that it asked for before another call of
  * the same mount on that file returned, and then reads old pages, up to the old size. So the daemon
  * has it drop them before it answers. Of that answer the kernel ignores the size as well, and
- * learns that a file is larger by the last block, which it gets instead.
+ * learns that a file is larger by the last block, which it gets instead, and drops as well: of a
+ * read from it the daemon would not hear, and so set no time of last access.
  *
  * The kernel drops a page only after requests that use it were answered, so a thread of its own
  * waits for it, while the daemon serves.
@@ -48,8 +49,8 @@ class PageDrops
         unsigned char bytes[kBlockBytes];
     };
 
-    /* Awaited: drop all pages of a file. Then the kernel gets the block, if there is one. @tail:
-     * borrowed until this has been awaited. */
+    /* Awaited: drop all pages of a file. The kernel learns the size from the block, if there is
+     * one. @tail: borrowed until this has been awaited. */
     dtx::Task<> drop(dtx::Session &session, uint32_t ino, const Tail &tail);
 
     /* Are there drops that have not ended? Then the daemon goes on serving. */

@@ -28,11 +28,16 @@ json() {
     }
 }
 
-# await COMMAND...: repeats the command until it succeeds. False: it has failed for a minute.
+# await COMMAND...: repeats the command until it succeeds. If it has failed for a minute, that is a failure of
+# the test.
 await() {
     local end=$((SECONDS + 60))
     until "$@" 2>/dev/null; do
-        [ "$SECONDS" -lt "$end" ] || return 1
+        [ "$SECONDS" -lt "$end" ] || {
+            echo "FAILED: within a minute: $*"
+            failures=$((failures + 1))
+            return 1
+        }
         sleep 0.05
     done
 }
