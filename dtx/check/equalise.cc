@@ -89,11 +89,11 @@ class Equaliser
         bool whole = is_whole(&images_[copy][at], bytes);
         rpm_patch patch{ cluster_.layout().row_offset(address), &images_[from][at], bytes, 0 };
 
-        server(address, copy).write(address.shard(), { &patch, 1 });
         told_("table '" + cluster_.schema().tables()[address.table()].name + "' shard " +
               std::to_string(address.shard()) + " slot " + std::to_string(address.slot()) +
               (whole ? " differs" : " is torn") + " on copy " + std::to_string(copy) +
               ": wrote it as it is on copy " + std::to_string(from));
+        server(address, copy).write(address.shard(), { &patch, 1 });
     }
 
     ServerConnection &server(Address address, uint32_t copy)

@@ -3,9 +3,10 @@
  * checks.h: checks of a database that its schema is enough for: whole objects, equal copies,
  * indexes, and what sessions have left unfinished. What a row may contain only the program knows.
  *
- * All calls but make_copies_equal() only read, and read everything; each blocks its thread and opens
- * connections of its own. check_copies() and check_indexes() are for a database that no session writes, such as one in
- * a Cluster::Reading or after Cluster::recover(): a row that is being written may be reported torn.
+ * All calls but make_copies_equal() only read, and read everything; each blocks its thread and
+ * opens connections of its own. check_copies() and check_indexes() are for a database that no
+ * session writes, such as one in a Cluster::Reading or after Cluster::recover(): a row that is
+ * being written may be reported torn.
  * All throw Error if a server does not answer, after retry_us.
  *
  * Tests: tests/unit/dtx/check/copies_test.cpp, indexes_test.cpp, leftovers_test.cpp
@@ -32,9 +33,10 @@ std::vector<Findings> check_copies(const Cluster &cluster);
 
 /* Writes each object that is torn or older on one copy as it is on another one: of whole copies
  * that differ, as on that with the highest version, and of several such ones as on the first. Calls
- * @told with a sentence for each. Returns how many objects are torn on all copies, which it leaves.
- * For a database that no session has open, after Cluster::recover(), which applies what the logs
- * have: a session would not see that an object changed. Throws Error. */
+ * @told with a sentence before each; what that throws ends the call. Returns how many objects are
+ * torn on all copies, which it leaves. For a database that no session has open, after
+ * Cluster::recover(), which applies what the logs have: a session would not see that an object
+ * changed. Throws Error. */
 uint64_t make_copies_equal(const Cluster &cluster,
                            const std::function<void(const std::string &text)> &told);
 
