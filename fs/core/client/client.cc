@@ -47,15 +47,59 @@ void Client::finish(dtx::Task<> task)
     session_.run_one(std::move(task));
 }
 
+/* Awaited. Returns whether the client has to wait before its first call. */
+dtx::Task<bool> Client::enter_with_others()
+{
+    for (;;) {
+        auto body = [](Call &call) { return add_client(call, call.coordinator); };
+        Entry entry = co_await run_once<Entry>(kSelf, body, false);
+
+        if (!entry.alone)
+            co_return entry.waits;
+        if (!has_died(*entry.alone))
+            throw dtx::Error(RPM_E_BUSY, "client number " +
+                                             std::to_string(client_number(*entry.alone)) +
+                                             " repairs the volume: open it when that has ended");
+
+        auto remove = [&](Call &call) {
+            return remove_dead_client(call, *entry.alone, entry.changes);
+        };
+
+        co_await run_once<void>(kSelf, remove, false);
+    }
+}
+
+/* Awaited. False: another client has come or gone meanwhile. */
+dtx::Task<bool> Client::take_alone_once()
+{
+    auto read = [](Call &call) { return mounts(call); };
+    MountsRow row = co_await run_once<MountsRow>(kSelf, read, false);
+
+    for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
+        if (row.clients.has(c) && c != session_.coordinator() && !cluster().inherit(c))
+            throw dtx::Error(RPM_E_OWNED, "client number " + std::to_string(client_number(c)) +
+                                              " has the volume open: unmount it everywhere first");
+
+    auto take = [&](Call &call) { return take_alone(call, row.changes); };
+
+    co_return co_await run_once<bool>(kSelf, take, false);
+}
+
+dtx::Task<> Client::enter_alone()
+{
+    alone_ = true;
+    co_await enter();
+}
+
 dtx::Task<> Client::enter()
 {
-    uint64_t joined = 0;
-    auto body = [&](Call &call) {
-        joined = session_.rejoined();
-        return add_client(call, call.coordinator);
-    };
-    bool waits = co_await run_once<bool>(kSelf, body, false);
+    uint64_t joined = session_.rejoined();
+    bool waits = alone_;
 
+    if (!alone_)
+        waits = co_await enter_with_others();
+    for (bool taken = !alone_; !taken;)
+        taken = co_await take_alone_once();
     if (waits && !canary(Canary::solo_no_wait))
         co_await session_.sleep_until(dtx::now_ns() + kWaitNs);
     co_await look_for_locks();
@@ -84,6 +128,7 @@ dtx::Task<> Client::look_for_locks()
 dtx::Task<> Client::leave()
 {
     entered_ = false;
+    alone_ = false;
     co_await call(kSelf, [](Call &call) { return remove_client(call, call.coordinator); });
 }
 

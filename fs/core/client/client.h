@@ -102,8 +102,12 @@ class Client
     /* Awaited: note that the client has the volume open, and wait if another one was the solo
      * client (tree/mounts.h). If the session joins again later, other clients may have taken this
      * one for dead: then its next call does the same first, and sees which of its watched locks are
-     * gone. leave(): it has closed the volume. */
+     * gone. leave(): it has closed the volume. enter() throws dtx::Error, RPM_E_BUSY, while another
+     * client has the volume alone.
+     * enter_alone(): enter, and keep other clients out until leave(), to repair the volume. Throws
+     * dtx::Error, RPM_E_OWNED: another client that lives has it open. */
     dtx::Task<> enter();
+    dtx::Task<> enter_alone();
     dtx::Task<> leave();
     /* Awaited: the volume is full: wait until files that have lost their names are freed, which the
      * other clients let go of within a second, or that a dead one has held; for some seconds at
@@ -176,6 +180,8 @@ class Client
         return entered_ && joined_ != session_.rejoined();
     }
     dtx::Task<> enter_again();
+    dtx::Task<bool> enter_with_others();
+    dtx::Task<bool> take_alone_once();
     dtx::Task<size_t> count_orphans(bool keep);
     dtx::Task<> look_for_locks();
     Call begin(dtx::Txn &txn, const Credentials &who);
@@ -185,6 +191,7 @@ class Client
     dtx::SplitMix64 random_;
     OpenFiles open_files_;
     bool entered_ = false;
+    bool alone_ = false;
     bool entering_ = false;
     uint64_t joined_ = 0;                       /* Counters::rejoined when it entered */
     std::unordered_set<uint32_t> open_orphans_; /* that were not freed while reclaim() waited */

@@ -6,8 +6,12 @@
  */
 #include "core/tree/mounts.h"
 
+#include <dtx/cluster.h>
+
 namespace rfs
 {
+
+static constexpr uint32_t kAlone = 1u << 31; /* in MountsRow::solo */
 
 static uint32_t solo_of(uint32_t coordinator)
 {
@@ -32,15 +36,52 @@ static dtx::Task<> put_mounts(Call &call, MountsRow row)
     need(written, { "mounts", 0 }, "it came while a call used it");
 }
 
-dtx::Task<bool> add_client(Call &call, uint32_t coordinator)
+/* Who has the volume alone. A number that no client can have is damage, and is passed over. */
+static std::optional<uint32_t> alone_in(const MountsRow &row)
+{
+    uint32_t coordinator = (row.solo & ~kAlone) - 1;
+
+    if ((row.solo & kAlone) == 0 || coordinator >= dtx::kCoordinatorsMax ||
+        !row.clients.has(coordinator))
+        return std::nullopt;
+    return coordinator;
+}
+
+dtx::Task<Entry> add_client(Call &call, uint32_t coordinator)
 {
     MountsRow row = co_await mounts(call);
-    bool waits = row.solo != 0;
+    std::optional<uint32_t> alone = alone_in(row);
+    Entry entry{ row.solo != 0, std::nullopt, row.changes };
 
+    if (alone && *alone != coordinator) {
+        entry.alone = alone;
+        co_return entry;
+    }
     row.clients.add(coordinator);
     row.solo = 0;
     co_await put_mounts(call, row);
-    co_return waits;
+    co_return entry;
+}
+
+dtx::Task<bool> take_alone(Call &call, uint32_t changes)
+{
+    MountsRow row = co_await mounts(call);
+    bool same = row.changes == changes;
+
+    if (same) {
+        row.clients = {};
+        row.clients.add(call.coordinator);
+        row.solo = solo_of(call.coordinator) | kAlone;
+        co_await put_mounts(call, row);
+    }
+    co_return same;
+}
+
+dtx::Task<bool> is_alone(Call &call)
+{
+    MountsRow row = co_await mounts(call);
+
+    co_return alone_in(row) == call.coordinator;
 }
 
 dtx::Task<> remove_client(Call &call, uint32_t coordinator)
@@ -48,7 +89,7 @@ dtx::Task<> remove_client(Call &call, uint32_t coordinator)
     MountsRow row = co_await mounts(call);
 
     row.clients.remove(coordinator);
-    if (row.solo == solo_of(coordinator))
+    if ((row.solo & ~kAlone) == solo_of(coordinator))
         row.solo = 0;
     co_await put_mounts(call, row);
 }

@@ -5,7 +5,11 @@
 #include "../volume.h"
 #include "core/tree/mounts.h"
 
+#include <chrono>
 #include <dtx/scheduler.h>
+#include <functional>
+#include <optional>
+#include <thread>
 
 using rfs::Call;
 using rfs::Client;
@@ -143,4 +147,60 @@ TEST_CASE("fs: a client that was taken for dead enters again before its next cal
     CHECK(row_of(other).clients.has(number));
     CHECK_FALSE(solo(other));
     CHECK(ns_of([&] { (void)make_file(volume, rfs::kRootIno, "g"); }) < rfs::kKeepNs);
+}
+
+TEST_CASE("fs: a client that has the volume alone keeps others out until it leaves or dies",
+          "[unit]")
+{
+    TestVolume volume;
+    Client &other = *volume.client;
+    std::optional<Client> alone(std::in_place, *volume.open);
+    uint32_t number = number_of(*alone);
+    auto code_of = [](const std::function<void()> &act) {
+        try {
+            act();
+        } catch (const dtx::Error &error) {
+            return error.code();
+        }
+        return 0;
+    };
+    auto enter = [&] { other.finish(rfs::mount(other)); };
+    auto enter_alone = [&] { alone->finish(alone->enter_alone()); };
+
+    enter_alone();
+    CHECK(code_of(enter) == RPM_E_BUSY);
+    other.finish(rfs::take_turn(other, true));
+    CHECK(code_of(enter) == RPM_E_BUSY);
+    CHECK(row_of(other).clients.has(number));
+    alone->finish(alone->leave());
+    CHECK(code_of(enter) == 0);
+    CHECK(code_of(enter_alone) == RPM_E_OWNED);
+    CHECK(row_of(other).clients.has(number_of(other)));
+    other.finish(rfs::unmount(other));
+    enter_alone();
+    alone.reset();                                                // as if it had been killed
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100)); // asked once a second
+    CHECK(code_of(enter) == 0);
+    CHECK_FALSE(row_of(other).clients.has(number));
+}
+
+TEST_CASE("fs: a client that was taken for dead does not have the volume alone any more", "[unit]")
+{
+    TestVolume volume;
+    Client &alone = *volume.client;
+    Client other(*volume.open);
+    uint32_t number = number_of(alone);
+
+    alone.finish(alone.enter_alone());
+    (void)volume.open->cluster->recover(number);
+
+    uint32_t changes = row_of(other).changes;
+
+    other.call_now(rfs::kSelf,
+                   [&](Call &call) { return rfs::remove_dead_client(call, number, changes); });
+    other.finish(rfs::mount(other));
+    CHECK_THROWS_AS(make_file(volume, rfs::kRootIno, "f"), dtx::Error);
+    other.finish(rfs::unmount(other));
+    (void)make_file(volume, rfs::kRootIno, "f"); // has it alone again
+    CHECK(row_of(other).solo > UINT16_MAX);
 }
