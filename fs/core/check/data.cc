@@ -8,6 +8,7 @@
 #include "core/check/check.h"
 
 #include "core/base/assert.h"
+#include "core/check/repair.h"
 #include "core/check/torn.h"
 #include "core/format/keys.h"
 #include <dtx/object.h>
@@ -35,9 +36,10 @@ struct FileBlock {
 class Data
 {
   public:
-    explicit Data(const OpenVolume &open)
-        : open_(open), tables_(open.volume.tables), session_(*open.cluster, dtx::kAnyCoordinator),
-          bytes_(kBlocksAtOnce * kBlockBytes)
+    /* @alone: nullptr, or what is damaged on one copy is repaired, and told. */
+    Data(const OpenVolume &open, Client *alone, const TellRepair *told)
+        : open_(open), tables_(open.volume.tables), alone_(alone), told_(told),
+          session_(*open.cluster, dtx::kAnyCoordinator), bytes_(kBlocksAtOnce * kBlockBytes)
     {
         found_.rule("data", "each block has its checksum on each copy");
     }
@@ -55,6 +57,10 @@ class Data
         });
         read_all();
         return std::move(found_);
+    }
+    uint64_t repaired() const
+    {
+        return repaired_;
     }
 
   private:
@@ -127,12 +133,46 @@ class Data
 
     void judge(const FileBlock &block, uint32_t copy, const unsigned char *bytes)
     {
-        bool wrong = block_sum(block.ino, block.number, bytes) != block.pointer.sum;
-
-        found_.add_if(wrong && is_wrong(block, copy), "data", [&] {
+        bool wrong =
+            block_sum(block.ino, block.number, bytes) != block.pointer.sum && is_wrong(block, copy);
+        auto text = [&] {
             return "block " + std::to_string(block.number) + " of file " +
                    std::to_string(block.ino) + " is damaged on copy " + std::to_string(copy);
+        };
+
+        if (wrong && alone_ != nullptr && rewrite(block)) {
+            (*told_)(text() + ": wrote it as it is on another copy");
+            repaired_++;
+        } else {
+            found_.add_if(wrong, "data", text);
+        }
+    }
+
+    /* Writes a block on all copies as it is on one that has its checksum. False: none has. */
+    bool rewrite(const FileBlock &block)
+    {
+        std::vector<unsigned char> bytes(kBlockBytes);
+        bool good = false;
+
+        alone_->call_now(kSelf, [&](Call &call) -> dtx::Task<> {
+            dtx::Txn &txn = call.txn;
+            uint32_t copies = txn.copies(block.pointer.shard());
+
+            for (uint32_t copy = 0; !good && copy < copies; copy++) {
+                std::vector<dtx::SpanRead> reads{ span_of(block.pointer, copy, bytes.data()) };
+
+                co_await txn.read_span(reads);
+                good = block_sum(block.ino, block.number, bytes.data()) == block.pointer.sum;
+            }
+            if (good) {
+                dtx::SpanWrite piece{ tables_.blocks, block.pointer.shard(),
+                                      block.pointer.block() * kBlockBytes, bytes.data(),
+                                      kBlockBytes };
+
+                co_await txn.write_span({ &piece, 1 });
+            }
         });
+        return good;
     }
 
     /* Awaited: the pointer of a block, as the transaction reads it. */
@@ -177,6 +217,9 @@ class Data
 
     const OpenVolume &open_;
     const Tables &tables_;
+    Client *alone_;
+    const TellRepair *told_;
+    uint64_t repaired_ = 0;
     dtx::Session session_;
     dtx::Findings found_;
     std::vector<FileBlock> some_;
@@ -187,7 +230,15 @@ class Data
 
 dtx::Findings check_data(const OpenVolume &open)
 {
-    return Data(open).run();
+    return Data(open, nullptr, nullptr).run();
+}
+
+uint64_t repair_data(const OpenVolume &open, Client &alone, const TellRepair &told)
+{
+    Data data(open, &alone, &told);
+
+    (void)data.run();
+    return data.repaired();
 }
 
 } // namespace rfs
