@@ -2,13 +2,15 @@
 /*
  * check.cc: rpm-fs check.
  *
- * It ends as e2fsck does: 0 nothing is wrong, 4 something is, 8 it could not look.
+ * It ends as e2fsck does: 0 nothing is wrong, 1 all was repaired, 4 something is wrong, 8 it could
+ * not look.
  *
  * Tests: tests/tools/fs_test, tests/fs/mount_test
  */
 #include "program/command.h"
 
 #include "core/check/check.h"
+#include "core/check/repair.h"
 #include <dtx/checks.h>
 
 #include "cli.h"
@@ -16,7 +18,8 @@
 namespace rfs
 {
 
-static int print_findings(const dtx::Findings &findings, uint64_t undecided)
+/* @repaired: how much was, before this was found. */
+static int print_findings(const dtx::Findings &findings, uint64_t undecided, uint64_t repaired)
 {
     uint64_t broken = 0;
 
@@ -29,11 +32,12 @@ static int print_findings(const dtx::Findings &findings, uint64_t undecided)
                    " that clients changed each time they were read: check again, or with "
                    "--offline\n");
     cli::print(broken == 0 ? "check clean\n" : "check found " + std::to_string(broken) + "\n");
-    return broken == 0 ? 0 : 4;
+    if (broken != 0)
+        return 4;
+    return repaired != 0 ? 1 : 0;
 }
 
-/* Throws std::runtime_error if a client that lives has the volume open. */
-static void expect_unused(const OpenVolume &open)
+void expect_unused(const OpenVolume &open)
 {
     ClientSet clients = living_clients(open);
 
@@ -41,6 +45,22 @@ static void expect_unused(const OpenVolume &open)
         if (clients.has(c))
             throw std::runtime_error("client number " + std::to_string(client_number(c)) +
                                      " has the volume open: unmount it everywhere first");
+}
+
+/* Returns the number of repairs. */
+static uint64_t repair(const OpenVolume &open, bool data)
+{
+    Client alone(open);
+    auto told = [](const std::string &text) { cli::print(text + "\n"); };
+
+    alone.finish(alone.enter_alone());
+
+    uint64_t repaired = repair_copies(open, alone, told) + repair_tables(open, alone, told);
+
+    repaired += data ? repair_data(open, alone, told) : 0;
+    alone.finish(alone.leave());
+    cli::print("repaired " + std::to_string(repaired) + "\n");
+    return repaired;
 }
 
 static dtx::Findings check_offline(const OpenVolume &open)
@@ -61,32 +81,38 @@ Body add_check(CLI::App &app)
         std::string name;
         bool data = false;
         bool offline = false;
+        bool repairs = false;
     };
     auto options = std::make_shared<Options>();
 
     app.add_option("NAME", options->name, "of the volume")->required();
     add_place(app, options->place);
     app.add_flag("--data", options->data, "read all blocks, on each copy, too");
-    app.add_flag("--offline", options->offline,
-                 "also compare copies and indexes; fail if a client has the volume open");
+    CLI::Option *offline =
+        app.add_flag("--offline", options->offline,
+                     "also compare copies and indexes; fail if a client has the volume open");
+    app.add_flag("--repair", options->repairs, "repair what can be decided, then check")
+        ->needs(offline);
     app.footer("First finishes what dead clients have begun. Without --offline other clients may "
-               "change\nthe volume meanwhile. Exit status: 0 nothing is wrong, 4 something is, 8 "
-               "it could not look.");
+               "change\nthe volume meanwhile. Exit status: 0 nothing is wrong, 1 all was repaired, "
+               "4 something is\nwrong, 8 it could not look.");
     return [options] {
         try {
             OpenVolume open = open_volume(options->name, servers_of(options->place, options->name));
             LiveFindings found{ {}, 0 };
+            uint64_t repaired = 0;
 
             if (options->offline) {
                 expect_unused(open);
                 (void)open.cluster->recover();
+                repaired = options->repairs ? repair(open, options->data) : 0;
                 found.findings = check_offline(open);
             } else {
                 found = check_live(open);
             }
             if (options->data)
                 found.findings.append(check_data(open));
-            return print_findings(found.findings, found.undecided);
+            return print_findings(found.findings, found.undecided, repaired);
         } catch (const std::exception &error) {
             fprintf(stderr, "rpm-fs: %s\n", error.what());
             return 8;

@@ -51,6 +51,10 @@ struct Unmount {
 using ClientHandle = std::unique_ptr<rfs_client, Unmount>;
 ClientHandle open_client(const PlaceOptions &options, const std::string &volume);
 
+struct OpenVolume;
+/* Throws std::runtime_error if a client that lives has the volume open. */
+void expect_unused(const OpenVolume &open);
+
 /* Throws cli::Failure if @result is an error number of librpmfs. */
 int64_t checked(const std::string &what, int64_t result);
 

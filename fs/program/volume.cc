@@ -22,6 +22,27 @@ namespace rfs
 
 static constexpr double kNoLimit = 300000000; /* seconds: nine years */
 
+/* Removes the volume of that name, or what an interrupted call has left of it. */
+static void remove_old(const std::string &name, const dtx::Options &servers)
+{
+    std::unique_ptr<dtx::Cluster> cluster;
+
+    try {
+        cluster = find_volume(name, servers).cluster;
+    } catch (const dtx::Error &error) {
+        if (error.code() == RPM_E_NOENT)
+            return;
+        throw;
+    }
+    try {
+        expect_unused(open_volume(name, servers));
+    } catch (const dtx::Error &error) { /* no client can have opened a part of a volume */
+        if (error.code() != RPM_E_CORRUPT && error.code() != RPM_E_NOENT)
+            throw;
+    }
+    cluster->remove();
+}
+
 Body add_make(CLI::App &app)
 {
     struct Options {
@@ -30,6 +51,7 @@ Body add_make(CLI::App &app)
         uint64_t bytes = 0;
         uint64_t bytes_per_inode = 0;
         uint32_t replicas = 1;
+        bool force = false;
     };
     auto options = std::make_shared<Options>();
 
@@ -43,6 +65,9 @@ Body add_make(CLI::App &app)
                      "room for one file in so many bytes (16K)");
     app.add_option("--replicas", options->replicas, "copies, each on another server (1)")
         ->check(CLI::Range(1u, 256u));
+    app.add_flag("--force", options->force,
+                 "first remove the volume of that name, with all files; fail if a client has it "
+                 "open");
     app.footer("The root directory belongs to the user who calls this.");
     return [options] {
         dtx::Options servers = servers_of(options->place, options->name);
@@ -55,6 +80,8 @@ Body add_make(CLI::App &app)
         make.replicas = options->replicas;
         make.uid = getuid();
         make.gid = getgid();
+        if (options->force)
+            remove_old(options->name, servers);
         checked(options->name, rfs_make(&opts, &make));
         return cli::kDone;
     };
