@@ -119,47 +119,13 @@ class LockWait
     int error_ = 0;
 };
 
-/* Awaited: an owner may have no lock any more. */
-static dtx::Task<> look_again(Client &client, WatchedLocks::Owner owner)
-{
-    uint64_t since = client.watched_locks().changes();
-    uint16_t own = client_number(client.session().coordinator());
-    LockRow of{ 0, kLockEnd, owner.number, 0, own, owner.kind, LockType::none };
-    auto body = [&](Call &call) { return has_locks(call, owner.ino, of); };
-
-    if (!client.watched_locks().has(owner))
-        co_return;
-    try {
-        bool has = co_await client.call(kSelf, body);
-
-        if (!has)
-            client.watched_locks().remove(owner, since);
-    } catch (...) { /* a server is away; the owner is watched on */
-    }
-}
-
-/* Awaited: sets or unlocks, again if the client has entered the volume anew meanwhile: it may have
- * been taken for dead before it watched the lock. */
-static dtx::Task<> set_watched(rfs_file *file, LockRow wanted, LockWait &wait)
-{
-    Client &client = file->client->client;
-    WatchedLocks::Owner owner{ file->ino, wanted.owner, wanted.kind };
-    std::function<bool()> ends = [&wait] { return wait.end() != 0; };
-
-    for (uint64_t entries = UINT64_MAX; entries != client.entries();) {
-        entries = client.entries();
-        co_await lock_file(client, file->ino, wanted, wait.waits(), ends);
-    }
-    if (wanted.type != LockType::none)
-        client.watched_locks().add(owner, &file->lost);
-}
-
 static dtx::Task<int64_t> lock_call(rfs_file *file, LockRow wanted, uint64_t timeout_ms, Job &job)
 {
     Client &client = file->client->client;
     LockWait wait(file, job, timeout_ms);
     WatchedLocks::Owner owner{ file->ino, wanted.owner, wanted.kind };
     std::vector<uint64_t> &owners = file->owners;
+    std::function<bool()> ends = [&wait] { return wait.end() != 0; };
     bool is_posix = wanted.kind == LockKind::posix;
     int error = 0;
 
@@ -168,12 +134,12 @@ static dtx::Task<int64_t> lock_call(rfs_file *file, LockRow wanted, uint64_t tim
     if (std::find(owners.begin(), owners.end(), wanted.owner) == owners.end())
         owners.push_back(wanted.owner); /* before: if this fails, it may be set */
     try {
-        co_await set_watched(file, wanted, wait);
+        co_await lock_watched(client, file->ino, wanted, wait.waits(), ends, &file->lost);
     } catch (const Failure &failure) {
         error = failure.error == EINTR ? wait.error() : failure.error;
     }
     if (wanted.type == LockType::none || (error != 0 && !is_posix))
-        co_await look_again(client, owner);
+        co_await unwatch_unlocked(client, owner);
     expect(error == 0, error);
     expect_usable(file, true);
     co_return 0;

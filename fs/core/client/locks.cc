@@ -134,6 +134,34 @@ dtx::Task<> lock_file(Client &client, uint32_t ino, LockRow wanted, bool waits,
     }
 }
 
+dtx::Task<> lock_watched(Client &client, uint32_t ino, LockRow wanted, bool waits,
+                         std::function<bool()> interrupted, bool *lost)
+{
+    for (uint64_t entries = UINT64_MAX; entries != client.entries();) {
+        entries = client.entries();
+        co_await lock_file(client, ino, wanted, waits, interrupted);
+    }
+    if (wanted.type != LockType::none)
+        client.watched_locks().add({ ino, wanted.owner, wanted.kind }, lost);
+}
+
+dtx::Task<> unwatch_unlocked(Client &client, WatchedLocks::Owner owner)
+{
+    uint64_t since = client.watched_locks().changes();
+    LockRow of{ 0, kLockEnd, owner.number, 0, number_of(client), owner.kind, LockType::none };
+    auto body = [&](Call &call) { return has_locks(call, owner.ino, of); };
+
+    if (!client.watched_locks().has(owner))
+        co_return;
+    try {
+        bool has = co_await client.call(kSelf, body);
+
+        if (!has)
+            client.watched_locks().remove(owner, since);
+    } catch (...) { /* a server is away; the owner is watched on */
+    }
+}
+
 dtx::Task<> drop_owner(Client &client, uint32_t ino, uint64_t owner)
 {
     uint16_t own = number_of(client);

@@ -37,6 +37,15 @@ namespace rfs
 dtx::Task<> lock_file(Client &client, uint32_t ino, LockRow wanted, bool waits,
                       std::function<bool()> interrupted);
 
+/* Awaited: the same, and WatchedLocks::add() after a lock was set; again if the client has entered
+ * the volume anew meanwhile: it may have been taken for dead before it watched the lock. @lost:
+ * borrowed until WatchedLocks::forget(). */
+dtx::Task<> lock_watched(Client &client, uint32_t ino, LockRow wanted, bool waits,
+                         std::function<bool()> interrupted, bool *lost);
+
+/* Awaited: an owner has unlocked a range: if it has no lock any more, it is not watched on. */
+dtx::Task<> unwatch_unlocked(Client &client, WatchedLocks::Owner owner);
+
 /* Awaited: drop the locks that an owner of this client has on a file. */
 dtx::Task<> drop_owner(Client &client, uint32_t ino, uint64_t owner);
 
