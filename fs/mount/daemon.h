@@ -89,7 +89,18 @@ class Daemon
     void serve(fuse_req_t handle, dtx::Task<> (*body)(Daemon &, Request &, Args...),
                std::type_identity_t<Args>... args)
     {
-        client_.session().start(answer(handle, body, std::move(args)...));
+        client_.session().start(answer(handle, nullptr, body, std::move(args)...));
+    }
+    /* The same for one by an open file, which fails if that has lost its locks. @opened: nullptr:
+     * by none. */
+    template <class... Args>
+    void serve_open(fuse_req_t handle, const fuse_file_info *opened,
+                    dtx::Task<> (*body)(Daemon &, Request &, Args...),
+                    std::type_identity_t<Args>... args)
+    {
+        auto lost = opened != nullptr ? locks_.lost_of(opened->fh) : nullptr;
+
+        client_.session().start(answer(handle, std::move(lost), body, std::move(args)...));
     }
 
     /* Awaited: a call that ends with a file, of which the kernel is told. @body: a callable
@@ -147,10 +158,10 @@ class Daemon
     friend struct Recycle;
 
     template <class... Args>
-    dtx::Task<> answer(fuse_req_t handle, dtx::Task<> (*body)(Daemon &, Request &, Args...),
-                       Args... args)
+    dtx::Task<> answer(fuse_req_t handle, std::shared_ptr<const bool> lost,
+                       dtx::Task<> (*body)(Daemon &, Request &, Args...), Args... args)
     {
-        Request request(handle);
+        Request request(handle, std::move(lost));
         Interrupts::Watch watch(interrupts_, request);
 
         try {
@@ -180,7 +191,7 @@ class Daemon
     std::function<void(const std::string &)> log_;
     fuse_session *session_ = nullptr; /* while it runs */
     Counts counts_;
-    HeldLocks locks_;
+    HeldLocks locks_{ client_.watched_locks() };
     Interrupts interrupts_;
     uint64_t handles_ = 0;
     std::unordered_map<uint32_t, uint64_t> directories_; /* that the kernel knows: how often */

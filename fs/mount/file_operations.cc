@@ -112,6 +112,7 @@ static void close_open_file(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *i
 {
     Daemon &daemon = daemon_of(handle);
 
+    daemon.locks().end(info->fh);
     daemon.serve(handle, answer_release, number_of(ino),
                  daemon.locks().take_handle(number_of(ino), info->fh));
 }
@@ -144,7 +145,8 @@ static void read_file(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t offs
     Daemon &daemon = daemon_of(handle);
     bool notes = daemon.access_times().of_files() && (info->flags & O_NOATIME) == 0;
 
-    daemon.serve(handle, answer_read, number_of(ino), size, static_cast<uint64_t>(offset), notes);
+    daemon.serve_open(handle, info, answer_read, number_of(ino), size,
+                      static_cast<uint64_t>(offset), notes);
 }
 
 /* @memory: has the bytes. */
@@ -172,8 +174,8 @@ static void write_to_file(fuse_req_t handle, fuse_ino_t ino, const char *bytes, 
     NewBytes wanted{ static_cast<uint64_t>(offset), bytes, size, append };
     Daemon &daemon = daemon_of(handle);
 
-    daemon.serve(handle, answer_write, number_of(ino), wanted, is_direct(info->flags),
-                 daemon.take_request());
+    daemon.serve_open(handle, info, answer_write, number_of(ino), wanted, is_direct(info->flags),
+                      daemon.take_request());
 }
 
 static dtx::Task<> answer_allocate(Daemon &daemon, Request &request, uint32_t ino, int mode,
@@ -184,10 +186,10 @@ static dtx::Task<> answer_allocate(Daemon &daemon, Request &request, uint32_t in
 }
 
 static void allocate_in_file(fuse_req_t handle, fuse_ino_t ino, int mode, off_t offset,
-                             off_t length, fuse_file_info *)
+                             off_t length, fuse_file_info *info)
 {
-    daemon_of(handle).serve(handle, answer_allocate, number_of(ino), mode,
-                            static_cast<uint64_t>(offset), static_cast<uint64_t>(length));
+    daemon_of(handle).serve_open(handle, info, answer_allocate, number_of(ino), mode,
+                                 static_cast<uint64_t>(offset), static_cast<uint64_t>(length));
 }
 
 /* The kernel asks for SEEK_DATA and SEEK_HOLE alone. */
@@ -200,10 +202,10 @@ static dtx::Task<> answer_seek(Daemon &daemon, Request &request, uint32_t ino, u
 }
 
 static void seek_in_file(fuse_req_t handle, fuse_ino_t ino, off_t offset, int what,
-                         fuse_file_info *)
+                         fuse_file_info *info)
 {
-    daemon_of(handle).serve(handle, answer_seek, number_of(ino), static_cast<uint64_t>(offset),
-                            what);
+    daemon_of(handle).serve_open(handle, info, answer_seek, number_of(ino),
+                                 static_cast<uint64_t>(offset), what);
 }
 
 /* What a list gives of a name: its number and type, and if the kernel asks for it, the file. */

@@ -39,6 +39,25 @@ void HeldLocks::add(uint32_t ino, uint64_t handle, uint64_t owner)
         held.push_back({ handle, owner });
 }
 
+std::shared_ptr<bool> HeldLocks::watch(uint64_t handle)
+{
+    std::shared_ptr<bool> &lost = lost_[handle];
+
+    if (lost == nullptr)
+        lost = std::make_shared<bool>(false);
+    return lost;
+}
+
+void HeldLocks::end(uint64_t handle)
+{
+    auto found = lost_.find(handle);
+
+    if (found == lost_.end())
+        return;
+    watched_.forget(found->second.get());
+    lost_.erase(found);
+}
+
 template <class Which> HeldLocks::Taken HeldLocks::take(uint32_t ino, Which which)
 {
     auto found = files_.find(ino);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * held_locks.h: which owners of a mount may have locks, by file and by handle of an open file: so
- * closing a file on which the mount has set no lock costs no transaction.
+ * closing a file on which the mount has set no lock costs no transaction, and an open file whose
+ * locks other clients have dropped, because they took this one for dead, fails until it is closed.
  *
  * The kernel tells when a process closes a file, which ends its locks of fcntl(2), and when an open
  * file ends, which ends locks of flock(2) and of fcntl(2) by open file.
@@ -11,7 +12,10 @@
 #ifndef FS_MOUNT_HELD_LOCKS_H
 #define FS_MOUNT_HELD_LOCKS_H
 
+#include "core/client/watched_locks.h"
+
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -70,8 +74,25 @@ class HeldLocks
         std::vector<Held> held_;
     };
 
+    /* @watched: borrowed. */
+    explicit HeldLocks(WatchedLocks &watched) : watched_(watched) {}
+    HeldLocks(const HeldLocks &) = delete;
+    HeldLocks &operator=(const HeldLocks &) = delete;
+
     /* An owner has set a lock by an open file. */
     void add(uint32_t ino, uint64_t handle, uint64_t owner);
+
+    /* Does an open file fail, because its locks are gone? nullptr: it has set none. */
+    std::shared_ptr<const bool> lost_of(uint64_t handle) const
+    {
+        auto found = lost_.find(handle);
+
+        return found != lost_.end() ? found->second : nullptr;
+    }
+    /* The same of an open file that sets a lock, to be watched (core/client/locks.h). */
+    std::shared_ptr<bool> watch(uint64_t handle);
+    /* The open file has ended. */
+    void end(uint64_t handle);
 
     /* All that an owner has, or all that was set by a handle. */
     Taken take_owner(uint32_t ino, uint64_t owner);
@@ -94,7 +115,9 @@ class HeldLocks
 
     template <class Which> Taken take(uint32_t ino, Which which);
 
+    WatchedLocks &watched_;
     std::unordered_map<uint32_t, File> files_;
+    std::unordered_map<uint64_t, std::shared_ptr<bool>> lost_; /* by handle */
 };
 
 } // namespace rfs

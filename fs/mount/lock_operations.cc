@@ -75,7 +75,7 @@ static dtx::Task<> answer_test(Daemon &daemon, Request &request, uint32_t ino, L
 
 static void get_lock(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info, struct flock *range)
 {
-    daemon_of(handle).serve(handle, answer_test, number_of(ino), lock_of(*range, *info));
+    daemon_of(handle).serve_open(handle, info, answer_test, number_of(ino), lock_of(*range, *info));
 }
 
 /* @opened: the handle of the open file. */
@@ -83,12 +83,14 @@ static dtx::Task<> answer_lock(Daemon &daemon, Request &request, uint32_t ino, u
                                LockRow wanted, bool waits)
 {
     Client &client = daemon.client();
+    std::shared_ptr<bool> lost = daemon.locks().watch(opened);
     auto interrupted = [&] { return request.is_interrupted() || daemon.is_ending(); };
 
+    expect(!*lost || wanted.type == LockType::none, EIO);
     while (daemon.locks().is_busy(ino) && !interrupted())
         co_await client.session().sleep_until(dtx::now_ns() + kBusyNs);
     try {
-        co_await lock_file(client, ino, wanted, waits, interrupted);
+        co_await lock_watched(client, ino, wanted, waits, interrupted, lost.get());
     } catch (const Failure &failure) {
         if (failure.error == EIO) /* it may be set */
             daemon.locks().add(ino, opened, wanted.owner);
@@ -104,7 +106,9 @@ static dtx::Task<> answer_lock(Daemon &daemon, Request &request, uint32_t ino, u
         wanted.type = LockType::none;
         co_await lock_file(client, ino, wanted, false, nullptr);
     }
-    request.end(0);
+    if (wanted.type == LockType::none) /* before the answer: this client may be taken for dead */
+        co_await unwatch_unlocked(client, { ino, wanted.owner, wanted.kind });
+    request.end(*lost && wanted.type != LockType::none ? EIO : 0);
 }
 
 static void set_lock_of_range(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info,
@@ -131,8 +135,12 @@ static void set_lock_of_file(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *
 
 dtx::Task<> drop_locks(Daemon &daemon, HeldLocks::Taken &taken)
 {
-    for (; !taken.empty(); taken.dropped())
+    for (; !taken.empty(); taken.dropped()) {
         co_await drop_owner(daemon.client(), taken.ino(), taken.owner());
+        for (LockKind kind : { LockKind::posix, LockKind::flock })
+            daemon.client().watched_locks().remove({ taken.ino(), taken.owner(), kind },
+                                                   UINT64_MAX);
+    }
 }
 
 static dtx::Task<> answer_close(Daemon &daemon, Request &request, HeldLocks::Taken taken)

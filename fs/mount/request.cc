@@ -38,13 +38,15 @@ fuse_entry_param entry_of(const Told &told)
     return entry;
 }
 
-Request::Request(fuse_req_t handle) : handle_(handle)
+Request::Request(fuse_req_t handle, std::shared_ptr<const bool> lost)
+    : handle_(handle), lost_(std::move(lost))
 {
     const fuse_ctx *caller = fuse_req_ctx(handle);
 
     who_.uid = caller->uid;
     who_.gid = caller->gid;
     who_.checked = true;
+    who_.lost = lost_.get();
     thread_ = caller->pid;
 }
 

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <fcntl.h>
 #include <fuse3/fuse_lowlevel.h>
+#include <memory>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -37,7 +38,8 @@ fuse_entry_param entry_of(const Told &told);
 class Request
 {
   public:
-    explicit Request(fuse_req_t handle);
+    /* @lost: credentials.h. */
+    explicit Request(fuse_req_t handle, std::shared_ptr<const bool> lost = nullptr);
     Request(const Request &) = delete;
     Request &operator=(const Request &) = delete;
     ~Request()
@@ -101,6 +103,7 @@ class Request
 
     fuse_req_t handle_;
     Credentials who_;
+    std::shared_ptr<const bool> lost_; /* by who_ */
     pid_t thread_;
     bool given_up_ = false;
 };

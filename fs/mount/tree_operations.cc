@@ -206,9 +206,9 @@ static dtx::Task<> answer_attributes(Daemon &daemon, Request &request, uint32_t 
     request.attributes(told);
 }
 
-static void get_attributes(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *)
+static void get_attributes(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
 {
-    daemon_of(handle).serve(handle, answer_attributes, number_of(ino));
+    daemon_of(handle).serve_open(handle, info, answer_attributes, number_of(ino));
 }
 
 static NewTime new_time(const timespec &time)
@@ -266,9 +266,9 @@ static dtx::Task<> answer_changes(Daemon &daemon, Request &request, uint32_t ino
 }
 
 static void set_attributes(fuse_req_t handle, fuse_ino_t ino, struct stat *wanted, int which,
-                           fuse_file_info *)
+                           fuse_file_info *info)
 {
-    daemon_of(handle).serve(handle, answer_changes, number_of(ino), *wanted, which);
+    daemon_of(handle).serve_open(handle, info, answer_changes, number_of(ino), *wanted, which);
 }
 
 static dtx::Task<> answer_usage(Daemon &daemon, Request &request)
