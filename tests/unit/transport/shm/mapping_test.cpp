@@ -95,8 +95,8 @@ TEST_CASE("mapping: a file that is shorter than the server says is refused", "[u
     CHECK(rpmi_mapping_get(-1, kBytes, RPM_MEDIUM_DRAM, &mapping) == RPM_E_PROTO);
 }
 
-// How many page faults a write to each page of some memory takes. A sanitizer would add those of its
-// own memory.
+// How many page faults a write to each page of some memory takes. A sanitizer would add those of
+// its own memory.
 __attribute__((no_sanitize("address", "thread", "undefined"))) static long
 faults_of(unsigned char *base, uint64_t bytes)
 {
