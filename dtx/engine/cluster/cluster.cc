@@ -250,6 +250,7 @@ static std::vector<std::string> objects_on(rpm_conn *conn, const std::string &da
 
 void Cluster::remove() const
 {
+    DTX_ASSERT(!schema_.name().empty()); /* the names of its objects begin with it */
     for (uint32_t server = 0; server < shards(); server++) {
         RawConnection connection(*this, server);
 
