@@ -300,12 +300,13 @@ dtx::Task<bool> Space::take(Slab slab, uint64_t from)
 
 dtx::Task<> Space::give_back()
 {
-    while (!own_.empty()) {
-        Slab slab = own_.back().slab;
+    std::vector<Slab> given;
 
-        RFS_ASSERT(!own_.back().leased);
-        own_.pop_back();
-
+    for (const Own &own : own_)
+        if (!own.leased)
+            given.push_back(own.slab);
+    std::erase_if(own_, [](const Own &own) { return !own.leased; });
+    for (const Slab &slab : given) {
         auto body = [&](Call &call) -> dtx::Task<> {
             uint64_t key = key_of(slab.shard, slab.number);
             auto row = co_await call.txn.read(call.tables().slabs, key);
