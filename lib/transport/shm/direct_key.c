@@ -28,7 +28,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define POPULATE_MAX (64u << 20) /* bytes of an object whose page tables are filled at once */
@@ -42,10 +41,16 @@ static int open_for_locks(int fd)
     return open(self, O_RDWR | O_CLOEXEC);
 }
 
-static void put_mapping(struct rpmi_mapping **mapping)
+/* What attach has taken, or a part of it. */
+static void give_back(struct rpmi_direct *direct)
 {
-    rpmi_mapping_put(*mapping);
-    *mapping = NULL;
+    rpmi_mapping_put(direct->pool_mapping);
+    rpmi_mapping_put(direct->dram_mapping);
+    direct->pool_mapping = NULL;
+    direct->dram_mapping = NULL;
+    direct->pool = NULL;
+    direct->dram = NULL;
+    rpmi_fd_close(&direct->lock_fd);
 }
 
 int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
@@ -64,20 +69,20 @@ int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
         err =
             rpmi_fail(RPM_E_NOCAP, "the server lends a pool in the domain ADR, and this program's "
                                    "CPU has no instruction to flush it: connect with mode=ring");
-        goto close_lock;
+        goto undo;
     }
     err = rpmi_mapping_get(grant->fds[RPMI_FD_POOL], accepted->pool_bytes, accepted->facts.medium,
                            &direct->pool_mapping);
     if (err != 0)
-        goto close_lock;
+        goto undo;
     err = rpmi_mapping_get(grant->fds[RPMI_FD_DRAM], accepted->dram_bytes, RPM_MEDIUM_DRAM,
                            &direct->dram_mapping);
     if (err != 0)
-        goto put_pool;
+        goto undo;
     if (fresh) /* in a reconnect, staging memory stays where it is, with its contents */
         err = rpmi_stage_map(&shm->stage, shm->hello.staging_bytes);
     if (err != 0)
-        goto put_dram;
+        goto undo;
     direct->pool = rpmi_mapping_base(direct->pool_mapping);
     direct->dram = rpmi_mapping_base(direct->dram_mapping);
     direct->pool_bytes = accepted->pool_bytes;
@@ -95,13 +100,8 @@ int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
         shm->link.depth = shm->hello.depth;
     return 0;
 
-put_dram:
-    put_mapping(&direct->dram_mapping);
-put_pool:
-    put_mapping(&direct->pool_mapping);
-close_lock:
-    (void)close(direct->lock_fd);
-    direct->lock_fd = -1;
+undo:
+    give_back(direct);
     return err;
 }
 
@@ -112,11 +112,7 @@ void rpmi_direct_detach(struct rpmi_shm *shm)
     RPM_ASSERT(direct->entered == NULL); /* no store is under way in what is unmapped here */
     memset(direct->key, 0, sizeof(direct->key));
     shm->link.fast_path = NULL;
-    put_mapping(&direct->pool_mapping);
-    put_mapping(&direct->dram_mapping);
-    direct->pool = NULL;
-    direct->dram = NULL;
-    rpmi_fd_close(&direct->lock_fd);
+    give_back(direct);
 }
 
 /* Fill the page tables of what was opened. Not for a file in the page cache, all of which would be
@@ -135,6 +131,7 @@ static void populate(const struct rpmi_shm *shm, const struct rpmi_shm_key *key,
         unsigned char *first = key->base - at % RPMI_PAGE_BYTES;
 
         (void)madvise(first, key->bytes + at % RPMI_PAGE_BYTES, MADV_POPULATE_WRITE);
+        return;
     }
 #endif
     rpmi_mapping_populate(dram ? direct->dram_mapping : direct->pool_mapping, at, key->bytes);
