@@ -32,6 +32,19 @@ uint32_t number_of(Client &client)
     return client.session().coordinator();
 }
 
+// As @other does, when the connections of @client are closed for a moment.
+void take_for_dead(Client &client, Client &other)
+{
+    uint32_t number = number_of(client);
+
+    (void)other.cluster().recover(number);
+
+    uint32_t changes = row_of(other).changes;
+
+    other.call_now(rfs::kSelf,
+                   [&](Call &call) { return rfs::remove_dead_client(call, number, changes); });
+}
+
 uint64_t ns_of(const std::function<void()> &act)
 {
     uint64_t begin = dtx::now_ns();
@@ -132,13 +145,7 @@ TEST_CASE("fs: a client that was taken for dead enters again before its next cal
     client.finish(rfs::mount(client));
     other.finish(rfs::mount(other));
 
-    // As other clients do, when the connections of the first one are closed for a moment.
-    (void)volume.open->cluster->recover(number);
-
-    uint32_t changes = row_of(other).changes;
-
-    other.call_now(rfs::kSelf,
-                   [&](Call &call) { return rfs::remove_dead_client(call, number, changes); });
+    take_for_dead(client, other);
     CHECK_FALSE(row_of(other).clients.has(number));
     other.finish(rfs::take_turn(other, false));
     CHECK(solo(other));
@@ -189,15 +196,9 @@ TEST_CASE("fs: a client that was taken for dead does not have the volume alone a
     TestVolume volume;
     Client &alone = *volume.client;
     Client other(*volume.open);
-    uint32_t number = number_of(alone);
 
     alone.finish(alone.enter_alone());
-    (void)volume.open->cluster->recover(number);
-
-    uint32_t changes = row_of(other).changes;
-
-    other.call_now(rfs::kSelf,
-                   [&](Call &call) { return rfs::remove_dead_client(call, number, changes); });
+    take_for_dead(alone, other);
     other.finish(rfs::mount(other));
     CHECK_THROWS_AS(make_file(volume, rfs::kRootIno, "f"), dtx::Error);
     other.finish(rfs::unmount(other));
