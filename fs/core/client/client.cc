@@ -88,18 +88,24 @@ dtx::Task<bool> Client::take_alone_once()
 dtx::Task<> Client::enter_alone()
 {
     alone_ = true;
-    co_await enter();
+    try {
+        co_await enter();
+    } catch (...) {
+        alone_ = false;
+        throw;
+    }
 }
 
 dtx::Task<> Client::enter()
 {
     uint64_t joined = session_.rejoined();
-    bool waits = alone_;
+    bool waits = true;
 
-    if (!alone_)
+    if (alone_)
+        for (bool taken = false; !taken;)
+            taken = co_await take_alone_once();
+    else
         waits = co_await enter_with_others();
-    for (bool taken = !alone_; !taken;)
-        taken = co_await take_alone_once();
     if (waits && !canary(Canary::solo_no_wait))
         co_await session_.sleep_until(dtx::now_ns() + kWaitNs);
     co_await look_for_locks();
