@@ -244,6 +244,19 @@ dtx::Task<> Daemon::turn()
     in_turn_ = false;
 }
 
+/* Awaited: while the mount has locks, others see that it lives. */
+dtx::Task<> Daemon::beat()
+{
+    if (client_.watched_locks().empty() || std::exchange(in_beat_, true))
+        co_return;
+    try {
+        co_await client_.show_life(true);
+    } catch (...) { /* the next one tries again */
+        (void)error_of_exception();
+    }
+    in_beat_ = false;
+}
+
 /* A descriptor, closed at the end. Throws std::system_error if @fd is none. */
 class Owned
 {
@@ -321,6 +334,7 @@ dtx::Task<> Daemon::receive(fuse_session *session)
             } else if (fd == timer.get()) {
                 (void)!::read(fd, &times, sizeof(times));
                 client_.session().start(turn());
+                client_.session().start(beat());
             }
         }
         for (int i = 0; i < kReceivedAtOnce && fuse_session_exited(session) == 0; i++) {

@@ -186,6 +186,7 @@ class Daemon
     dtx::Task<> receive(fuse_session *session);
     bool receive_one(fuse_session *session);
     dtx::Task<> turn();
+    dtx::Task<> beat();
 
     Client &client_;
     std::function<void(const std::string &)> log_;
@@ -205,6 +206,7 @@ class Daemon
     uint64_t reported_ns_ = 0;
     uint32_t turns_ = 0;
     bool in_turn_ = false; /* of looks at orphans */
+    bool in_beat_ = false;
 };
 
 } // namespace rfs

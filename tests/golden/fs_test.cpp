@@ -441,5 +441,5 @@ TEST_CASE("golden: fs/FORMAT.md has the fields of the rows in the code, and no o
                               FIELD(LockRow, pid), FIELD(LockRow, client), FIELD(LockRow, kind),
                               FIELD(LockRow, type) });
     CHECK(documented("A client that has locks") ==
-          std::vector<Field>{ FIELD(LockedFileRow, unused) });
+          std::vector<Field>{ FIELD(LockedFileRow, beat) });
 }

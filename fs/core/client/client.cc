@@ -19,6 +19,9 @@ namespace rfs
 static constexpr uint64_t kWaitNs = kKeepNs + kKeepNs / 10;
 static constexpr uint64_t kAgainNs = 1000000;  /* between looks whether another call has entered */
 static constexpr uint64_t kAskNs = 1000000000; /* between questions whether a client lives */
+/* So long after show_life() began, a client cannot have been taken for dead, unless it was cut off:
+ * less than the lease of rows that a transaction has locked (dtx). */
+static constexpr uint64_t kSurelyAliveNs = 1500000000;
 
 static uint64_t random_seed()
 {
@@ -131,6 +134,43 @@ dtx::Task<> Client::look_for_locks()
     }
 }
 
+dtx::Task<> Client::show_life(bool beats)
+{
+    uint64_t begin = dtx::now_ns();
+    auto body = [beats](Call &call) {
+        return put_beat(call, client_number(call.coordinator), beats);
+    };
+
+    shows_life_ = true;
+    try {
+        co_await call(kSelf, body);
+    } catch (...) {
+        shows_life_ = false;
+        throw;
+    }
+    shows_life_ = false;
+    lived_ns_ = begin;
+}
+
+/* After a call by an open file: may it have lost its locks before? A fence stops the writes of a
+ * client that was taken for dead, and not what it reads. */
+bool Client::must_confirm_locks(const Credentials &who) const
+{
+    return who.lost != nullptr && lived_ns_ + kSurelyAliveNs < dtx::now_ns() &&
+           watched_locks_.has(who.lost);
+}
+
+dtx::Task<> Client::confirm_locks()
+{
+    uint64_t called_ns = dtx::now_ns();
+
+    while (lived_ns_ + kSurelyAliveNs < called_ns)
+        if (shows_life_)
+            co_await session_.sleep_until(dtx::now_ns() + kAgainNs);
+        else
+            co_await show_life(false);
+}
+
 dtx::Task<> Client::leave()
 {
     entered_ = false;
@@ -155,13 +195,17 @@ dtx::Task<> Client::enter_again()
     entering_ = false;
 }
 
-bool Client::has_died(uint32_t coordinator)
+bool Client::has_died(uint32_t coordinator, uint64_t beat)
 {
     RFS_ASSERT(coordinator < dtx::kCoordinatorsMax && coordinator != session_.coordinator());
 
     uint64_t &asked_ns = asked_ns_[coordinator];
     uint64_t now = dtx::now_ns();
 
+    if (seen_beats_.has_stood_still(coordinator, beat, now)) {
+        (void)cluster().recover(coordinator);
+        return true;
+    }
     if (asked_ns != 0 && now < asked_ns + kAskNs)
         return false;
     asked_ns = now; /* also if a server does not answer */

@@ -10,6 +10,7 @@
 #define FS_CORE_CLIENT_CLIENT_H
 
 #include "core/call/call.h"
+#include "core/client/seen_beats.h"
 #include "core/client/space.h"
 #include "core/client/volume.h"
 #include "core/client/watched_locks.h"
@@ -81,10 +82,10 @@ class Client
     {
         return session_;
     }
-    /* Has the client with that coordinator number died? If so, it is fenced. To ask takes a
-     * connection to each server, so one that lives is asked once a second at most. Throws
-     * dtx::Error. */
-    bool has_died(uint32_t coordinator);
+    /* Has the client with that coordinator number died, or its heartbeat @beat stood still for too
+     * long (seen_beats.h)? If so, it is fenced. To ask takes a connection to each server, so one
+     * that lives is asked once a second at most. Throws dtx::Error. */
+    bool has_died(uint32_t coordinator, uint64_t beat = 0);
     OpenFiles &open_files()
     {
         return open_files_;
@@ -99,6 +100,10 @@ class Client
     {
         return watched_locks_;
     }
+    /* Awaited: commit a row, which a client that others took for dead cannot: then it enters again,
+     * and has learnt which of its watched locks are gone. @beats: the row is its heartbeat. From
+     * the first one on the caller does so once a second while it has locks. */
+    dtx::Task<> show_life(bool beats);
     /* Awaited: note that the client has the volume open, and wait if another one was the solo
      * client (tree/mounts.h). If the session joins again later, other clients may have taken this
      * one for dead: then its next call does the same first, and sees which of its watched locks are
@@ -171,6 +176,9 @@ class Client
 
         if (outcome.status == dtx::Status::unknown)
             throw Failure{ EIO };
+        if (must_confirm_locks(who))
+            co_await confirm_locks();
+        expect(who.lost == nullptr || !*who.lost, EIO);
         if constexpr (!std::is_void_v<Result>)
             co_return std::move(*result);
     }
@@ -184,6 +192,8 @@ class Client
     dtx::Task<bool> take_alone_once();
     dtx::Task<size_t> count_orphans(bool keep);
     dtx::Task<> look_for_locks();
+    bool must_confirm_locks(const Credentials &who) const;
+    dtx::Task<> confirm_locks();
     Call begin(dtx::Txn &txn, const Credentials &who);
 
     const OpenVolume &open_;
@@ -199,6 +209,9 @@ class Client
     uint64_t owner_joined_ = 0; /* Counters::rejoined for which that is */
     uint64_t entries_ = 0;
     WatchedLocks watched_locks_;
+    uint64_t lived_ns_ = 0; /* when the last commit of show_life() began */
+    bool shows_life_ = false;
+    SeenBeats seen_beats_;
     Space space_{ *this };
     std::array<uint64_t, dtx::kCoordinatorsMax> asked_ns_{}; /* by coordinator: last found alive */
 };

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -36,7 +37,7 @@ class Dead
   public:
     explicit Dead(Client &client) : client_(client) {}
 
-    bool has(uint16_t number)
+    bool has(uint16_t number, uint64_t beat)
     {
         uint32_t coordinator = number - 1u;
 
@@ -44,7 +45,7 @@ class Dead
             return false;
         if (!asked_.has(coordinator)) {
             asked_.add(coordinator);
-            if (died(coordinator))
+            if (died(coordinator, beat))
                 dead_.add(coordinator);
         }
         return dead_.has(coordinator);
@@ -52,10 +53,10 @@ class Dead
 
   private:
     /* If a server does not answer, the client is taken to live until the next look. */
-    bool died(uint32_t coordinator)
+    bool died(uint32_t coordinator, uint64_t beat)
     {
         try {
-            return client_.has_died(coordinator);
+            return client_.has_died(coordinator, beat);
         } catch (const dtx::Error &) {
             return false;
         }
@@ -66,9 +67,10 @@ class Dead
     ClientSet dead_{};
 };
 
-/* Locks of others, and what the table mounts said when they were there. */
+/* Locks of others, and what the table mounts and heartbeats said when they were there. */
 struct Seen {
     std::vector<LockRow> locks;
+    std::map<uint16_t, uint64_t> beats; /* by client */
     uint32_t changes = 0;
 };
 
@@ -86,11 +88,16 @@ static dtx::Task<bool> drop_dead(Client &client, uint32_t ino, LockRow wanted)
 
         all.changes = row.changes;
         all.locks = co_await list_conflicts(call, ino, wanted);
+        for (const LockRow &lock : all.locks)
+            if (all.beats.count(lock.client) == 0)
+                all.beats[lock.client] = co_await beat_of(call, lock.client);
         co_return all;
     };
     Seen seen = co_await client.call(kSelf, list);
 
-    std::erase_if(seen.locks, [&](const LockRow &lock) { return !dead.has(lock.client); });
+    std::erase_if(seen.locks, [&](const LockRow &lock) {
+        return !dead.has(lock.client, seen.beats[lock.client]);
+    });
     if (seen.locks.empty() || canary(Canary::lock_survives))
         co_return false;
 

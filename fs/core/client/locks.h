@@ -8,13 +8,13 @@
  *
  * A lock lives as long as its client is taken to be alive. A client whose connections are all
  * closed counts as dead: another one that meets its locks, or looks for dead clients (take_turn()),
- * fences it and drops them, and so does mount() of one that joins with its number. If it was only
- * cut off, its session joins again with the same number (dtx::Listener::rejoined() says so,
+ * fences it and drops them, and so does mount() of one that joins with its number. So does one that
+ * waits for a lock of a mount whose heartbeat stands still (seen_beats.h). If it was only stopped
+ * or cut off, its session joins again with the same number (dtx::Listener::rejoined() says so,
  * whatever the cause, and not whether locks were dropped meanwhile), it enters the volume again,
  * and goes on without these locks. Owners that it watches (Client::watched_locks()) are told then,
- * before its next call: those of the library. Processes at a mount are not, and unlocking what is
- * not locked succeeds. A process for which that matters asks for its lock again: set_lock() sets it
- * anew, or finds who has it now.
+ * before its next call: open files of the library and of mounts, whose calls fail from then on. A
+ * call by one that has locks returns only when they are known to have been there (show_life()).
  *
  * Tests: tests/unit/fs/lock/locks_test.cpp
  */

@@ -49,6 +49,15 @@ class WatchedLocks
         return std::any_of(watched_.begin(), watched_.end(),
                            [&](const Watched &each) { return each.owner == owner; });
     }
+    bool has(const bool *lost) const
+    {
+        return std::any_of(watched_.begin(), watched_.end(),
+                           [&](const Watched &each) { return each.lost == lost; });
+    }
+    bool empty() const
+    {
+        return watched_.empty();
+    }
     uint64_t changes() const
     {
         return changes_;

@@ -190,10 +190,12 @@ constexpr uint16_t client_number(uint32_t coordinator)
     return static_cast<uint16_t>(coordinator + 1);
 }
 
-/* By client and file: a file on which a client has set locks and not closed it since. */
+/* By client and file: a file on which a client has set locks and not closed it since. File 0 stands
+ * for all: its row is there if the client has a heartbeat, or has looked whether it lives. */
 struct LockedFileRow {
-    uint64_t unused; /* 0 */
+    uint64_t beat; /* of file 0: counted up by a mount that lives; 0: by none. Else 0 */
 };
+inline constexpr uint32_t kBeatFile = 0;
 
 /* What no call writes into a row, as the end of a sentence; nullptr: the row is sound by itself.
  * Rows come from servers, so a call that reads one asks first. */

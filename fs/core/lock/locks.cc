@@ -303,6 +303,27 @@ dtx::Task<> drop_all_locks(Call &call, uint32_t ino)
     co_await drop(call, ino, which, ClientNumbers());
 }
 
+dtx::Task<> put_beat(Call &call, uint16_t client, bool beats)
+{
+    dtx::Table<LockedFileRow> table = call.tables().locked_files;
+    uint64_t key = key_of(client, kBeatFile);
+    auto row = co_await call.txn.read(table, key);
+
+    if (!row) {
+        (void)co_await add(call, table, key, LockedFileRow{ beats });
+        co_return;
+    }
+    row->beat += beats;
+    (void)co_await call.txn.write(table, key, *row);
+}
+
+dtx::Task<uint64_t> beat_of(Call &call, uint16_t client)
+{
+    auto row = co_await call.txn.read(call.tables().locked_files, key_of(client, kBeatFile));
+
+    co_return row ? row->beat : 0;
+}
+
 dtx::Task<std::vector<uint32_t>> list_locked_files(Call &call, uint16_t client, uint32_t limit)
 {
     auto rows = co_await call.txn.scan(call.tables().locked_files, key_of(client, 0),

@@ -5,7 +5,7 @@
  * An owner is told apart by client, number and kind; locks of different kinds ignore each other, as
  * on Linux. All locks of a file are read by one scan, so that calls that lock one file at the same
  * time run one after the other. A client's first lock of a file also adds a row to the table
- * locked_files, by which the locks of a dead client are found.
+ * locked_files, by which the locks of a dead client are found. A further one is its heartbeat.
  *
  * Invariants
  *   ranges of one owner do not overlap, and two that touch are of different types
@@ -62,7 +62,11 @@ dtx::Task<> drop_locks_of_client(Call &call, uint32_t ino, uint16_t client);
 /* All locks of a file, which is to be freed. */
 dtx::Task<> drop_all_locks(Call &call, uint32_t ino);
 
-/* Awaited: at most @limit files on which a client may have locks. */
+/* Awaited: write a client's heartbeat, one higher if it @beats; and read it. 0: it has none. */
+dtx::Task<> put_beat(Call &call, uint16_t client, bool beats);
+dtx::Task<uint64_t> beat_of(Call &call, uint16_t client);
+
+/* Awaited: at most @limit files on which a client may have locks, kBeatFile among them. */
 dtx::Task<std::vector<uint32_t>> list_locked_files(Call &call, uint16_t client, uint32_t limit);
 
 } // namespace rfs

@@ -368,6 +368,26 @@ TEST_CASE("librpmfs: an open file whose locks are gone fails until it is closed"
         rfs_close(each);
 }
 
+TEST_CASE("librpmfs: nothing is read under a lock that is gone", "[unit]")
+{
+    Mounted volume;
+    rfs_client *client = volume.mount().client;
+    rfs_file *locked = opened(client, "/f", O_RDWR | O_CREAT);
+    Judge judge(volume);
+    uint32_t own = judge.only_client();
+    char byte = 'x';
+
+    REQUIRE(lock(locked, range(F_WRLCK, 0, 9)) == 0);
+    REQUIRE(rfs_pwrite(locked, &byte, 1, 0) == 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1600));
+    CHECK(rfs_pread(locked, &byte, 1, 0) == 1); // it has done nothing for long, and has its lock
+    judge.fence(own);
+    judge.drop_locks_of(ino_of(locked), own);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1600));
+    CHECK(rfs_pread(locked, &byte, 1, 0) == -EIO); // the fence stops no read
+    rfs_close(&locked);
+}
+
 TEST_CASE("librpmfs: locks that an owner has given up are not missed", "[unit]")
 {
     Mounted volume;
