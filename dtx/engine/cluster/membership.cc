@@ -115,7 +115,8 @@ View StateQuery::usable(const View &without) const
     if (failure_)
         std::rethrow_exception(failure_);
     throw Error(RPM_E_CORRUPT, "no view is in force: the servers disagree which of them are live; "
-                               "name the lost servers to dtx-check promote");
+                               "promote the others: name the lost ones to dtx-check promote, or "
+                               "to rpm-fs promote for a volume");
 }
 
 View find_view(Servers &servers)

@@ -54,7 +54,8 @@ static std::string rebuild_advice(Replica replica)
 
     return "; if other servers have copies of all its shards, rebuild it from them: stop the "
            "server, dtx-check promote" +
-           server + ", start it with an empty pool, dtx-check restore" + server;
+           server + ", start it with an empty pool, dtx-check restore" + server +
+           " (of a volume: rpm-fs)";
 }
 
 void fail_damaged(const std::string &what, const Cluster &cluster, Replica replica)

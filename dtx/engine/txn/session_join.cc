@@ -41,8 +41,9 @@ void Session::open_any()
         }
     }
     throw Error(RPM_E_OWNED, "live sessions have all " + std::to_string(count) +
-                                 " coordinator numbers; end one, or raise Options::coordinators of "
-                                 "all programs that use the database, at most " +
+                                 " coordinator numbers: end one (of a file system: unmount it "
+                                 "somewhere), or raise Options::coordinators of all programs that "
+                                 "use the database, at most " +
                                  std::to_string(kCoordinatorsMax));
 }
 
@@ -74,15 +75,23 @@ bool Session::try_to_join(Claim claim)
     return false;
 }
 
+static constexpr uint64_t kDayS = 86400; /* a longer wait has no limit that matters */
+
 void Session::check_deadline(const Error &error)
 {
+    DTX_ASSERT(state_->deadline);
     state_->store.close();
     if (state_->leaving || state_->deadline->is_over() || now_ns() >= state_->end_waits_ns)
         throw Error(error.code(), error.what());
-    if (state_->deadline->is_notice_due())
-        state_->cluster.notify(error.what() + std::string(" (waiting for up to ") +
-                               std::to_string(state_->deadline->left_ns() / 1000000000 + 1) +
-                               " s more)");
+    if (!state_->deadline->is_notice_due())
+        return;
+
+    uint64_t left_s = state_->deadline->left_ns() / 1000000000 + 1;
+
+    state_->cluster.notify(
+        error.what() +
+        std::string(left_s > kDayS ? " (trying again)"
+                                   : " (trying again for up to " + std::to_string(left_s) + " s)"));
 }
 
 /* One try. True: the session has joined. Throws if it cannot be tried again. */

@@ -89,7 +89,7 @@ TEST_CASE("dtx: a waiting session tells the operator which server is missing and
                    "promote --server 1 URL..."));
     REQUIRE(told.size() == 1);
     CHECK(contains(told[0], server + " does not answer: "));
-    CHECK(contains(told[0], "waiting for up to 1 s more"));
+    CHECK(contains(told[0], "trying again for up to 1 s"));
 }
 
 TEST_CASE(
