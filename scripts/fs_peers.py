@@ -5,6 +5,7 @@ folders where it is mounted. For scripts/fs_speed.py.
 import contextlib
 import ctypes
 import os
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from fs_world import DEADLINE_S, die, is_mounted
 
 EXAMPLE = Path("/usr/share/doc/libfuse3-dev/examples/passthrough_ll.c")
 ADDRESS = "192.0.2.1"  # on the loopback device of a network namespace: both clusters refuse 127.0.0.1
+MASTER_PORT = 9421  # of MooseFS, for clients
 CLONE_NEWNET = 0x40000000
 COPIES = 2
 VOLUME = "v"
@@ -147,6 +149,11 @@ class Gluster(Peer):
             log.unlink()
 
 
+def listens(address, port):
+    with socket.socket() as tried:
+        return tried.connect_ex((address, port)) == 0
+
+
 class Moose(Peer):
     """MooseFS with three chunk servers, mounted twice."""
 
@@ -172,6 +179,7 @@ class Moose(Peer):
                                       f"MASTER_HOST = {ADDRESS}", f"BIND_HOST = {ADDRESS}",
                                       f"CSSERV_LISTEN_HOST = {ADDRESS}", f"CSSERV_LISTEN_PORT = {9450 + i}"), "-f",
                         "start")
+        self.wait("the master does not listen", lambda: listens(ADDRESS, MASTER_PORT))
         mounted = [self.mount(self.folder(name), "mfsmount", "-f", "-H", ADDRESS) for name in "AB"]
         output("mfssetgoal", COPIES, mounted[0])
         # The master has no room to give until the chunk servers have told it how much they have.

@@ -128,7 +128,7 @@ def contents(bench):
 
 def names(bench):
     """S3: the library against embedded stores with a table of names and one of inodes."""
-    with bench.world(3, 2, 1024 * MIB, "--bytes-per-inode", "4K") as world:
+    with bench.world(3, 2, 1024 * MIB, "--bytes-per-inode", "2K") as world:
         for _ in range(bench.rounds):
             ours, both = bench.ours(world, "names"), bench.ours(world, "names", 2)
             for store, bar in (("sqlite", 8), ("lmdb", 1.5)):
