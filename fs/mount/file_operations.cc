@@ -64,7 +64,7 @@ static void open_file(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
 static dtx::Task<> answer_create(Daemon &daemon, Request &request, uint32_t parent,
                                  std::string name, mode_t mode, fuse_file_info info)
 {
-    Credentials who = request.who_with_groups();
+    Credentials who = request.who_creates(mode);
     Hold hold(daemon.client().open_files());
     auto body = [&](Call &call) -> dtx::Task<Node> {
         Wanted wanted{ S_IFREG | (mode & 07777), 0, {} };

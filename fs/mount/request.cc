@@ -50,9 +50,13 @@ Request::Request(fuse_req_t handle, std::shared_ptr<const bool> lost)
     thread_ = caller->pid;
 }
 
-Credentials Request::who_with_groups() const
+Credentials Request::who_creates(uint32_t mode) const
 {
     Credentials who = who_;
+
+    if ((mode & S_ISGID) == 0 || who.uid == 0)
+        return who;
+
     int count = fuse_req_getgroups(handle_, 0, nullptr);
 
     if (count <= 0)

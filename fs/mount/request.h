@@ -52,8 +52,9 @@ class Request
     {
         return who_;
     }
-    /* Also of the caller's further groups. */
-    Credentials who_with_groups() const;
+    /* The same to create a file: with the caller's further groups if they decide whether it keeps
+     * its set-group-ID bit. libfuse reads them from /proc. */
+    Credentials who_creates(uint32_t mode) const;
 
     /* The thread that made the call. */
     pid_t thread() const

@@ -90,7 +90,7 @@ struct Name {
 static dtx::Task<> answer_make(Daemon &daemon, Request &request, Name name, uint32_t mode,
                                uint32_t device, std::string target)
 {
-    Credentials who = request.who_with_groups();
+    Credentials who = request.who_creates(mode);
     Wanted wanted{ mode, device, target };
     auto body = [&](Call &call) { return create(call, name.directory, name.text, wanted); };
     Told told = co_await daemon.tell(who, body);
