@@ -17,15 +17,16 @@ namespace rfs::bench
 /* @options: borrowed by @app. */
 inline void add_load(CLI::App &app, LoadOptions &options)
 {
-    app.add_option("-t,--threads", options.threads, "numbers of threads, one run after another (1)")
-        ->check(CLI::Range(1, 64))
+    app.add_option(
+           "-t,--threads", options.threads,
+           "threads, each a client; several numbers, as 1,2, are measured one after another (1)")
+        ->check(CLI::Range(1, 63))
         ->delimiter(',');
-    app.add_option("-s,--seconds", options.seconds, "of each row (1)")
+    app.add_option("-s,--seconds", options.seconds, "how long each row is measured (1)")
         ->check(CLI::Range(0.01, 1e5));
-    app.add_option("--files", options.files_max,
-                   "that each thread makes at most, in the row create (100000)")
+    app.add_option("--files", options.files_max, "files that each thread creates at most (100000)")
         ->check(CLI::PositiveNumber);
-    app.add_flag("--keep", options.keep, "of names only the row create, and leave its files");
+    app.add_flag("--keep", options.keep, "of names only measure create, and leave the files there");
     app.add_option("--json", options.json, "write the rows to this file, - for standard output");
 }
 

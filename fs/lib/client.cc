@@ -151,7 +151,13 @@ static void make(const rfs_opts &opts, const rfs_make_opts &make)
     wanted.name = opts.name;
     wanted.sizes.slabs = of_server / kSlabBytes;
     wanted.sizes.inodes = std::max<uint64_t>(64, of_server / per_inode);
-    expect(wanted.sizes.fit(), EINVAL);
+    if (!wanted.sizes.fit())
+        throw dtx::Error(RPM_E_INVAL, std::to_string(make.bytes) + " bytes on " +
+                                          std::to_string(opts.url_count) +
+                                          " servers: each has from " + std::to_string(kSlabBytes) +
+                                          " bytes to " + std::to_string(kSlabsMax * kSlabBytes) +
+                                          ", and room for at most " + std::to_string(kInodesMax) +
+                                          " files");
     wanted.uid = make.uid;
     wanted.gid = make.gid;
     wanted.mode = make.mode != 0 ? make.mode : 0755;

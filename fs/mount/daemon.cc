@@ -264,7 +264,8 @@ class Owned
     explicit Owned(int fd) : fd_(fd)
     {
         if (fd < 0)
-            throw std::system_error(errno, std::generic_category(), "cannot wait for requests");
+            throw std::system_error(errno, std::generic_category(),
+                                    "cannot watch the mount's requests (epoll)");
     }
     Owned(const Owned &) = delete;
     Owned &operator=(const Owned &) = delete;
@@ -305,7 +306,8 @@ static void watch(const Owned &events, int fd)
     epoll_event event{ EPOLLIN, { .fd = fd } };
 
     if (epoll_ctl(events.get(), EPOLL_CTL_ADD, fd, &event) != 0)
-        throw std::system_error(errno, std::generic_category(), "cannot wait for requests");
+        throw std::system_error(errno, std::generic_category(),
+                                "cannot watch the mount's requests (epoll)");
 }
 
 /* Awaited: starts a coroutine for each request. */

@@ -122,7 +122,7 @@ class Mounted
             throw std::runtime_error(
                 options.directory + ": the kernel does not mount it: " +
                 (access("/dev/fuse", F_OK) == 0
-                     ? "see the line before; users other than root need the package fuse3"
+                     ? "libfuse has told why; users other than root need the package fuse3"
                      : "there is no /dev/fuse: run modprobe fuse"));
         }
     }
@@ -268,7 +268,8 @@ void mount_volume(const MountOptions &options, const dtx::Options &servers)
         text.append(bytes, static_cast<size_t>(got));
     close(ends[0]);
     if (text != "+")
-        throw std::runtime_error(text.empty() ? "the daemon ended before it had mounted the volume"
+        throw std::runtime_error(text.empty() ? "the daemon ended before it had mounted the "
+                                                "volume: see syslog, or mount with --foreground"
                                               : text);
 }
 

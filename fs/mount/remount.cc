@@ -7,8 +7,12 @@
 #include "mount/remount.h"
 
 #include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <linux/magic.h>
+#include <mntent.h>
 #include <sstream>
 #include <stdexcept>
 #include <sys/mount.h>
@@ -57,6 +61,23 @@ static unsigned long changed(unsigned long flags, const std::string &words)
     return flags;
 }
 
+/* Is a volume mounted there, as the last file system? */
+static bool is_mounted_at(const std::string &directory)
+{
+    char path[PATH_MAX];
+    FILE *mounts = setmntent("/proc/self/mounts", "r");
+    bool found = false;
+
+    if (mounts == nullptr || realpath(directory.c_str(), path) == nullptr)
+        path[0] = '\0';
+    for (const mntent *each; mounts != nullptr && (each = getmntent(mounts)) != nullptr;)
+        if (strcmp(each->mnt_dir, path) == 0)
+            found = strcmp(each->mnt_type, "fuse.rpmfs") == 0;
+    if (mounts != nullptr)
+        endmntent(mounts);
+    return found;
+}
+
 void remount(const std::string &directory, const std::string &words)
 {
     struct statfs now {
@@ -65,8 +86,9 @@ void remount(const std::string &directory, const std::string &words)
 
     if (statfs(directory.c_str(), &now) != 0)
         throw std::runtime_error(directory + ": " + strerror(errno));
-    if (now.f_type != FUSE_SUPER_MAGIC)
-        throw std::runtime_error(directory + ": not a mount of a volume, so it is not remounted");
+    if (now.f_type != FUSE_SUPER_MAGIC || !is_mounted_at(directory))
+        throw std::runtime_error(directory + ": not a mount of rpm-fs (type fuse.rpmfs): name the "
+                                             "directory of a mount");
     for (const Flag &flag : kFlags)
         flags |= (static_cast<unsigned long>(now.f_flags) & flag.told) != 0 ? flag.flag : 0;
     if (mount(nullptr, directory.c_str(), nullptr, MS_REMOUNT | changed(flags, words), nullptr) !=

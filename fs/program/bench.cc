@@ -25,8 +25,9 @@ Body add_bench(CLI::App &app)
     };
     auto options = std::make_shared<Options>();
 
-    app.add_option("name", options->name, "of the volume")->required();
-    app.add_option("--only", options->only, "contents: the rows of reading and writing; or names")
+    app.add_option("NAME", options->name, "of the volume")->required();
+    app.add_option("--only", options->only,
+                   "measure contents: reading and writing; or names: create, stat, rename, unlink")
         ->check(CLI::IsMember({ "contents", "names" }));
     app.add_flag("--one-directory", options->volume.one_directory,
                  "all threads make their names in the same directory");

@@ -29,9 +29,10 @@ static int print_findings(const dtx::Findings &findings, uint64_t undecided, uin
         cli::print(text + "\n");
     if (undecided != 0)
         cli::print("check could not judge " + std::to_string(undecided) +
-                   " that clients changed each time they were read: check again, or with "
+                   " findings, of rows that clients changed each time: check again, or with "
                    "--offline\n");
-    cli::print(broken == 0 ? "check clean\n" : "check found " + std::to_string(broken) + "\n");
+    cli::print(broken == 0 ? "check clean\n"
+                           : "check found " + std::to_string(broken) + " errors\n");
     if (broken != 0)
         return 4;
     return repaired != 0 ? 1 : 0;
@@ -43,8 +44,7 @@ void expect_unused(const OpenVolume &open)
 
     for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
         if (clients.has(c))
-            throw std::runtime_error("client number " + std::to_string(client_number(c)) +
-                                     " has the volume open: unmount it everywhere first");
+            fail_in_use(c);
 }
 
 /* Returns the number of repairs. */

@@ -16,7 +16,7 @@ namespace rfs
 void add_place(CLI::App &app, PlaceOptions &options)
 {
     app.add_option("--url", options.urls,
-                   "a server; once for each, in the order in which the volume was made")
+                   "URL of a server; once for each, in the order that mkfs was given")
         ->allow_extra_args(false)
         ->type_name("URL");
     app.add_option("--conf", options.conf, "the volume's file (/etc/librpm/fs/NAME.conf)")

@@ -52,7 +52,7 @@ using ClientHandle = std::unique_ptr<rfs_client, Unmount>;
 ClientHandle open_client(const PlaceOptions &options, const std::string &volume);
 
 struct OpenVolume;
-/* Throws std::runtime_error if a client that lives has the volume open. */
+/* Throws dtx::Error, RPM_E_OWNED, if a client that lives has the volume open. */
 void expect_unused(const OpenVolume &open);
 
 /* Throws cli::Failure if @result is an error number of librpmfs. */

@@ -32,7 +32,7 @@ struct Command {
 const Command kCommands[] = {
     { "mkfs", "Make a volume on servers", rfs::add_make },
     { "mount", "Mount a volume at a directory", rfs::add_mount },
-    { "check", "Check a volume that is not in use", rfs::add_check },
+    { "check", "Check a volume, mounted or not, or repair it", rfs::add_check },
     { "df", "Show how full a volume is", rfs::add_usage },
     { "stat", "Show the attributes of files", rfs::add_stat },
     { "ls", "List directories", rfs::add_list },

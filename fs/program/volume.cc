@@ -58,11 +58,11 @@ Body add_make(CLI::App &app)
     app.add_option("NAME", options->name, "of the new volume")->required();
     add_place(app, options->place);
     cli::size_option(&app, "--size", options->bytes,
-                     "room for the contents of files, on all servers together; each copy takes as "
-                     "much")
+                     "bytes for the contents of files, on all servers together; N copies take N "
+                     "times as much")
         ->required();
     cli::size_option(&app, "--bytes-per-inode", options->bytes_per_inode,
-                     "room for one file in so many bytes (16K)");
+                     "of --size for each file that there is room for (16K)");
     app.add_option("--replicas", options->replicas, "copies, each on another server (1)")
         ->check(CLI::Range(1u, 256u));
     app.add_flag("--force", options->force,
@@ -114,10 +114,11 @@ static void take_mount_options(const std::string &words, PlaceOptions &place, Mo
             place.conf = value;
         else if (key == "secret-file")
             cli::secret_file() = value;
-        else if (key == "patience" && atof(value.c_str()) > 0)
-            place.patience_s = atof(value.c_str());
+        else if (key == "patience" && seconds_of(value) != 0)
+            place.patience_s = seconds_of(value);
         else if (key == "patience")
-            throw cli::Failure("patience: '" + value + "' is not a number of seconds above 0");
+            throw cli::Failure("patience: '" + value +
+                               "' is not a number of seconds above 0 and below 10^9");
         else if (word == "xattr")
             mount.xattrs = true;
         else if (!word.empty() && !is_for_others(word))

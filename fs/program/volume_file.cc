@@ -27,8 +27,7 @@ static std::string trimmed(const std::string &text)
     return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-/* Seconds, above 0; 0: it is no such number. */
-static double seconds_of(const std::string &text)
+double seconds_of(const std::string &text)
 {
     char *end = nullptr;
     double seconds = strtod(text.c_str(), &end);
@@ -60,7 +59,7 @@ static std::string take_line(const std::string &line, VolumePlace &place)
     } else if (key == "patience") {
         place.patience_s = seconds_of(value);
         if (place.patience_s == 0)
-            return "patience: '" + value + "' is not a number of seconds above 0";
+            return "patience: '" + value + "' is not a number of seconds above 0 and below 10^9";
     } else {
         return "there is no key '" + key + "'; there are: server, secret-file, patience";
     }
@@ -94,8 +93,9 @@ VolumePlace read_volume_file(const std::string &path)
         text << file.rdbuf();
     if (!file)
         throw std::runtime_error(path + ": " + strerror(errno) +
-                                 ": make it, with a line \"server = URL\" for each server of the "
-                                 "volume, or give --url for each");
+                                 ": the file of the volume, with a line \"server = URL\" for each "
+                                 "server, cannot be read; give another one with --conf, or --url "
+                                 "for each server");
     return parse_volume_file(path, text.str());
 }
 

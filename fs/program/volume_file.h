@@ -25,6 +25,9 @@ struct VolumePlace {
     double patience_s = 0; /* 0: that of the command */
 };
 
+/* Above 0 and below 10^9; 0: it is no such number. */
+double seconds_of(const std::string &text);
+
 /* The contents of such a file. @path: for error texts. Throws std::runtime_error, which names the
  * line. */
 VolumePlace parse_volume_file(const std::string &path, const std::string &text);

@@ -60,9 +60,9 @@ dtx::Task<bool> Client::enter_with_others()
         if (!entry.alone)
             co_return entry.waits;
         if (!has_died(*entry.alone))
-            throw dtx::Error(RPM_E_BUSY, "client number " +
+            throw dtx::Error(RPM_E_BUSY, "rpm-fs check --repair (client number " +
                                              std::to_string(client_number(*entry.alone)) +
-                                             " repairs the volume: open it when that has ended");
+                                             ") has the volume: try again when it has ended");
 
         auto remove = [&](Call &call) {
             return remove_dead_client(call, *entry.alone, entry.changes);
@@ -70,6 +70,14 @@ dtx::Task<bool> Client::enter_with_others()
 
         co_await run_once<void>(kSelf, remove, false);
     }
+}
+
+void fail_in_use(uint32_t coordinator)
+{
+    throw dtx::Error(RPM_E_OWNED, "a client that lives (number " +
+                                      std::to_string(client_number(coordinator)) +
+                                      ") has the volume open: unmount it everywhere, end programs "
+                                      "that use it by librpmfs, and try again");
 }
 
 /* Awaited. False: another client has come or gone meanwhile. */
@@ -80,8 +88,7 @@ dtx::Task<bool> Client::take_alone_once()
 
     for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
         if (row.clients.has(c) && c != session_.coordinator() && !cluster().inherit(c))
-            throw dtx::Error(RPM_E_OWNED, "client number " + std::to_string(client_number(c)) +
-                                              " has the volume open: unmount it everywhere first");
+            fail_in_use(c);
 
     auto take = [&](Call &call) { return take_alone(call, row.changes); };
 

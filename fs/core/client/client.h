@@ -30,6 +30,9 @@ namespace rfs
 /* Of calls that a client makes for itself. */
 inline const Credentials kSelf{};
 
+/* Throws dtx::Error, RPM_E_OWNED: a client keeps the caller from having the volume alone. */
+[[noreturn]] void fail_in_use(uint32_t coordinator);
+
 class Client
 {
   public:

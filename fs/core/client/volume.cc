@@ -80,9 +80,8 @@ static VolumeRow volume_row(const dtx::Cluster &cluster, const Tables &tables)
     });
     if (!row)
         throw dtx::Error(RPM_E_CORRUPT, "the volume '" + tables.schema.name() +
-                                            "' has no root directory: rfs_make() was interrupted; "
-                                            "make a volume of another name, or start the servers "
-                                            "with empty pools");
+                                            "' is incomplete: making it was interrupted; make it "
+                                            "again with rpm-fs mkfs --force");
     if (row->block_bytes != kBlockBytes)
         throw dtx::Error(RPM_E_VERSION, "the volume '" + tables.schema.name() + "' has blocks of " +
                                             std::to_string(row->block_bytes) + " bytes, expected " +

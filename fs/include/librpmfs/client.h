@@ -7,7 +7,7 @@
  * Functions return 0 or a count, or an error as a negative number of errno(3). Beside the errors
  * that a function names, each may return -EIO: a block or row is damaged on all copies, or servers
  * did not answer for patience_us and the client could not find out whether the call took effect;
- * and errors of <librpm/error.h>, such as RPM_E_REFUSED, if servers do not answer at all. Then
+ * and errors of <librpm/error.h>, such as RPM_E_REFUSED, if servers do not answer at all. For both,
  * rfs_last_error() has a sentence that names the server or the row.
  */
 #ifndef LIBRPMFS_CLIENT_H
@@ -72,7 +72,7 @@ static inline struct rfs_make_opts rfs_make_opts_init(void)
 
 /* On whose behalf a call is made: its permissions are checked, and new files are its own. */
 struct rfs_cred {
-    uint32_t uid; /* 0 may do all */
+    uint32_t uid; /* 0: no permission is checked */
     uint32_t gid;
     const uint32_t *groups; /* beside gid. Borrowed */
     uint32_t group_count;
@@ -84,8 +84,9 @@ struct rfs_cred {
  * @opts  name and servers. Borrowed until return.
  * @make  size and copies. Borrowed until return.
  *
- * Durable:  on 0 the volume survives what durable data on its servers survive. On an error there is
- *           no volume, or one that rfs_mount() refuses as damaged.
+ * Durable:  on 0 the volume survives what durable data on its servers survive. On -EEXIST what is
+ *           there has not changed. On another error there is no volume, or a part of one, which
+ *           rfs_mount() refuses with -EIO and rpm-fs mkfs --force removes.
  * Errors:   -EINVAL (an option), -EEXIST (the servers have a volume or database of that name),
  *           -ENOSPC (a server's pool or DRAM has no room), those of client.h.
  * Threads:  any.
@@ -99,12 +100,14 @@ RFS_MUST_CHECK int rfs_make(const struct rfs_opts *opts, const struct rfs_make_o
  * @opts  name and servers. Borrowed until return.
  * @client  out, set only on 0. Taken by the caller: rfs_unmount().
  *
- * Durable:  no change but that the client is noted, and files that an earlier client has left
- *           without names are freed.
+ * Durable:  on 0 the volume has noted the client. Files that have lost their last name, and that an
+ *           earlier client with its number had open, are freed.
  * Errors:   -EINVAL (an option, or another number of servers), -ENOENT (no such volume),
  *           RPM_E_FOREIGN (a database that is no volume), RPM_E_VERSION, RPM_E_OWNED (64
- *           clients have mounted it), RPM_E_REFUSED (also if a server takes no more clients), those
- *           of client.h.
+ *           clients, each rpm-fs that runs among them, have had it open for patience_us),
+ *           RPM_E_BUSY (rpm-fs check --repair has it), -ENOSPC (a server's pool has no room for the
+ *           client's log, 1 MiB), RPM_E_REFUSED (also if a server takes no more clients), those of
+ *           client.h.
  * Threads:  setup only; the client then belongs to the calling thread.
  * Cost:     blocks; connects to each server.
  */
@@ -126,10 +129,10 @@ RFS_MUST_CHECK int rfs_mount(const struct rfs_opts *opts, struct rfs_client **cl
 void rfs_unmount(struct rfs_client **client);
 
 /**
- * rfs_turn: let a client take its part in freeing files that other clients have removed.
+ * rfs_turn: let the client free files that other clients have removed.
  *
- * Other calls do so themselves, once a second. A client that makes none for long holds up the
- * freeing of such files, and calls this in between.
+ * Each other call does so too, once a second at most. A program that makes no calls for long calls
+ * this about once a second: files that it had open stay allocated until it does.
  *
  * @client  Borrowed.
  *
@@ -141,10 +144,10 @@ void rfs_unmount(struct rfs_client **client);
 RFS_MUST_CHECK int rfs_turn(struct rfs_client *client);
 
 /**
- * rfs_last_error: the text of this thread's last call that failed with an error of client.h.
+ * rfs_last_error: what went wrong with this thread's last call that failed.
  *
- * Returns a sentence; "" if there was no such call. Borrowed: valid until the thread's next call of
- * librpmfs.
+ * Returns a sentence; "" if the error number says all: use strerror(-error). Borrowed: valid until
+ * the thread's next call of librpmfs.
  *
  * Threads:  any.
  */

@@ -26,19 +26,20 @@ extern "C" {
 struct rfs_file;
 
 /**
- * rfs_open: open a file, and create it or cut it to 0 bytes if the flags say so.
+ * rfs_open: open a file, and create it or truncate it to 0 bytes if the flags say so.
  *
  * @client  Borrowed until the file is closed.
  * @who    Borrowed until return.
  * @path   as tree.h has it. Borrowed until return.
  * @flags  as open(2): O_RDONLY, O_WRONLY or O_RDWR; O_CREAT, O_EXCL, O_TRUNC, O_APPEND,
- *         O_DIRECTORY, O_NOFOLLOW. Others change nothing.
+ *         O_DIRECTORY, O_NOFOLLOW. Others are ignored.
  * @mode   permission bits of a file that is created; no umask is applied.
  * @file   out, set only on 0. Taken by the caller: rfs_close().
  *
- * Durable:  a file that was created or cut is so on all copies.
+ * Durable:  that the file was created or truncated, on all copies.
  * Errors:   those of tree.h; -EEXIST (O_EXCL), -EISDIR (a directory is opened for writing),
- *           -EACCES, -ENOSPC, -ENOTDIR (O_DIRECTORY), -ELOOP (O_NOFOLLOW), -EINVAL (flags).
+ *           -EACCES, -ENOSPC, -ENOTDIR (O_DIRECTORY), -ELOOP (O_NOFOLLOW), -EINVAL (no
+ *           access mode; O_CREAT with O_DIRECTORY).
  * Threads:  one per client.
  * Cost:     one transaction.
  */
@@ -67,8 +68,9 @@ void rfs_close(struct rfs_file **file);
  *
  * Returns the bytes read: fewer than @size only at the end of the file.
  *
- * Errors:   -EBADF (not open for reading), -EISDIR, -ESTALE (the file was freed, because this
- *           client did not answer for long), those of client.h.
+ * Errors:   -EBADF (not open for reading), -EISDIR, -EINVAL (neither a directory nor a regular
+ *           file), -ESTALE (the file was freed, because this client did not answer for long), those
+ *           of client.h.
  * Threads:  one per client.
  * Cost:     blocks; for each MiB a transaction that reads the file's rows, then its blocks.
  */
@@ -85,8 +87,8 @@ RFS_MUST_CHECK ssize_t rfs_pread(struct rfs_file *file, void *into, size_t size,
  * Returns @size; fewer if an error occurred behind the first MiB.
  *
  * Durable:  on all copies, as a whole for each MiB.
- * Errors:   -EBADF (not open for writing), -ENOSPC, -EFBIG (over 16 TiB), -ESTALE, those of
- *           client.h.
+ * Errors:   -EBADF (not open for writing), -EINVAL (no regular file), -ENOSPC, -EFBIG (over 16
+ *           TiB), -ESTALE, those of client.h.
  * Threads:  one per client.
  * Cost:     blocks; for each MiB a transaction, which writes the blocks to all copies in one round
  *           trip before it commits.
@@ -114,7 +116,8 @@ RFS_MUST_CHECK int rfs_fsync(struct rfs_file *file);
  * @size  bytes.
  *
  * Durable:  on all copies. Blocks behind the end are freed in several transactions.
- * Errors:   -EBADF (not open for writing), -EFBIG, -ENOSPC, -ESTALE, those of client.h.
+ * Errors:   -EBADF (not open for writing), -EINVAL (no regular file), -EFBIG, -ENOSPC, -ESTALE,
+ *           those of client.h.
  * Threads:  one per client.
  */
 RFS_MUST_CHECK int rfs_ftruncate(struct rfs_file *file, uint64_t size);
@@ -155,8 +158,8 @@ RFS_MUST_CHECK int rfs_fallocate(struct rfs_file *file, int mode, uint64_t offse
  *
  * Returns the first offset of that kind that is not less than @offset.
  *
- * Errors:   -ENXIO (@offset is not before the end of the file, or no data follow), -EINVAL (@what),
- *           -EISDIR, -ESTALE, those of client.h.
+ * Errors:   -ENXIO (@offset is not before the end of the file, or no data follow), -EINVAL
+ *           (@what; no regular file), -EISDIR, -ESTALE, those of client.h.
  * Threads:  one per client.
  * Cost:     blocks; a transaction for each 8 MiB, without large holes, that it passes.
  */

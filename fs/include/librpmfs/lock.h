@@ -8,13 +8,14 @@
  * which stands for what a process is to the kernel: it may use several open files of one file, and
  * its own locks do not conflict. Owners of different clients are different.
  *
- * A lock ends when its owner unlocks it; when an open file is closed by which its owner has set a
- * lock on the file, then all that the owner has on it; and when its client is unmounted, or dies:
- * then the next who wants the lock, or looks for dead clients, drops it. A client dies with its
- * process. One that did not answer for long may be taken for dead, too; it finds out when it
- * answers again. Then each call on an open file that had set a lock of those that were dropped
- * fails with -EIO, and changes nothing, until the file is closed. A write that was begun under a
- * lock therefore does not take effect once another client may have that lock.
+ * A lock ends when its owner unlocks it; when an open file by which the owner has set a lock on
+ * this file is closed: then all locks of the owner on the file end; when its client is unmounted;
+ * and when its client has died: then the next client that wants the lock, or looks for dead
+ * clients, drops it. A client dies with its process. One that has kept a row locked for 2 s that
+ * another client needs is taken for dead, too; it finds out when it goes on. Then each call on an
+ * open file that had set a lock of those that were dropped fails with -EIO, and changes nothing,
+ * until the file is closed. A write that was begun under a lock therefore does not take effect once
+ * another client may have that lock.
  *
  * Deadlocks are not detected: a wait ends by its timeout, rfs_interrupt() or rfs_cancel().
  */
@@ -56,9 +57,9 @@ struct rfs_lock_range {
  *           -ENOLCK (the file has 4096 locks, or the volume is full of them), -ESTALE, -EIO (also:
  *           @file has lost its locks), those of client.h.
  * Threads:  one per client.
- * Cost:     one transaction. While it waits, another one after 1 ms, and then after up to 50 ms:
- *           to wait costs the holder nothing, and who waits longest need not be the next. So much
- *           later it may also notice its end.
+ * Cost:     one transaction. While it waits it asks again, after 1 ms at first and every 50 ms
+ *           later: so much later it notices that the lock is free, and the end of its wait. The
+ *           one that has waited longest need not be the next.
  */
 RFS_MUST_CHECK int rfs_lock(struct rfs_file *file, const struct rfs_lock_range *range,
                             uint64_t timeout_ms);
@@ -82,12 +83,12 @@ RFS_MUST_CHECK int rfs_lock_test(struct rfs_file *file, struct rfs_lock_range *r
  * rfs_flock: lock a whole file, change the type of its lock, or unlock it. The open file owns the
  * lock.
  *
- * @file        open, for whatever. Borrowed.
+ * @file        open. Borrowed.
  * @operation   LOCK_SH, LOCK_EX or LOCK_UN; or'ed with LOCK_NB: as if @timeout_ms were 0.
  * @timeout_ms  as of rfs_lock().
  *
- * Durable:  as of rfs_lock(). But to change the type is no single step, as on Linux: who has to
- *           wait gives up first what it had, and after an error has nothing.
+ * Durable:  as of rfs_lock(). But to change the type is no single step, as on Linux: a caller
+ *           that has to wait unlocks first, and after an error has no lock.
  * Errors:   -EAGAIN, -ETIMEDOUT, -EINTR, -EINVAL (@operation), -ENOLCK, -ESTALE, -EIO, as of
  *           rfs_lock(); those of client.h.
  * Threads:  one per client.

@@ -4,8 +4,8 @@
  * names. A relative path begins at the root directory.
  *
  * A path is followed within the call's transaction. Each function that takes one may return -ENOENT
- * (a name does not exist), -ENOTDIR (a name on the way is no directory), -EACCES (a directory on
- * the way lets the caller not pass), -ELOOP (more than 40 symbolic links), -ENAMETOOLONG (a name of
+ * (a name does not exist), -ENOTDIR (a name on the way is no directory), -EACCES (no permission to
+ * search a directory on the way), -ELOOP (more than 40 symbolic links), -ENAMETOOLONG (a name of
  * more than 255 bytes, or a path of more than 4095).
  *
  * In all of these functions, @client, @who and the paths are borrowed until return. A client

@@ -42,7 +42,7 @@ TEST_CASE("fs: an error in a volume's file names its line")
     for (const char *bad : { "0", "-1", "1s", "nan", "1e9", "x" })
         CHECK(wrong_with("patience = " + std::string(bad)) ==
               "home.conf:1: patience: '" + std::string(bad) +
-                  "' is not a number of seconds above 0");
+                  "' is not a number of seconds above 0 and below 10^9");
     CHECK(wrong_with("# nothing\n").find("names no server") != std::string::npos);
 }
 
