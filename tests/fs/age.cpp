@@ -5,7 +5,7 @@
 //   fs_age [--files N] [--seed N]
 //
 // N files are made. The last line is "age: no table full". Exit code 0: so, and the volume is
-// whole; 1: else; 2: wrong usage.
+// whole; 1: otherwise; 2: wrong usage.
 #include "lone_volume.h"
 
 #include "core/check/check.h"

@@ -5,7 +5,8 @@
 //
 //   fs_live_check [--seconds N]
 //
-// Exit code 0: nothing was found in N seconds (5), and then all damage; 1: else; 2: wrong usage.
+// Exit code 0: nothing was found in N seconds (5), and then all damage; 1: otherwise; 2: wrong
+// usage.
 #include "core/check/check.h"
 #include "unit/fs/check/damages.h"
 #include "unit/fs/check/saved.h"

@@ -5,8 +5,8 @@
 //
 //   fs_model_test [--calls N] [--seed N] [--verbose]
 //
-// Exit code 0: no difference, and the volume is whole; 1: else; 2: wrong usage; 77: not user 0, or
-// no tmpfs.
+// Exit code 0: no difference, and the volume is whole; 1: otherwise; 2: wrong usage; 77: not
+// user 0, or no tmpfs.
 #include "core/check/check.h"
 #include "fs/oracle.h"
 #include "support/servers.h"

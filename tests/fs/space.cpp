@@ -6,7 +6,7 @@
 //
 // Prints a line for each table: slots and bytes for each file, and the bytes that the volume
 // reserves for it. Exit code 0: a file takes one inode and one name, a small one no more than
-// fs/README.md says, and rows grow no faster than files; 1: else; 2: wrong usage.
+// fs/README.md says, and rows grow no faster than files; 1: otherwise; 2: wrong usage.
 #include "lone_volume.h"
 
 #include <dtx/object.h>

@@ -5,7 +5,7 @@
 //
 //   fs_canary_test [--seed N] [CANARY ...]
 //
-// Exit code 0: each was caught; 1: else; 2: wrong usage.
+// Exit code 0: each was caught; 1: otherwise; 2: wrong usage.
 #include "core/base/canary.h"
 
 #include "crash/fs/child.h"

@@ -7,7 +7,7 @@
 //
 // --cuts: at how many events of each script. all: one server, and then all, at every event, one and
 // then the other from every fourth on. What survives takes turns: nothing, words, lines, or all,
-// where the processes die. Exit code 0: no fault; 1: else; 2: wrong usage.
+// where the processes die. Exit code 0: no fault; 1: otherwise; 2: wrong usage.
 #include "crash/fs/scene.h"
 #include "crash/fs/tally.h"
 #include <dtx/scheduler.h>

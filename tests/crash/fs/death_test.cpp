@@ -4,8 +4,8 @@
 //
 //   fs_client_death_test [--seed N] [--points all|N] [--script NAME [--point N]]
 //
-// --points: at how many events of each script it dies. Exit code 0: no fault; 1: else; 2: wrong
-// usage.
+// --points: at how many events of each script it dies. Exit code 0: no fault; 1: otherwise; 2:
+// wrong usage.
 #include "crash/fs/scene.h"
 #include "crash/fs/tally.h"
 #include <dtx/scheduler.h>
