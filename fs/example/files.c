@@ -35,8 +35,7 @@ static int write_greeting(struct rfs_client *client)
     int64_t result = rfs_open(client, &ROOT, "/greeting", O_WRONLY | O_CREAT, 0644, &file);
 
     if (result == 0) {
-        result =
-            rfs_pwrite(file, text, strlen(text), 0); /* returns: durable on all copies */
+        result = rfs_pwrite(file, text, strlen(text), 0); /* returns: durable on all copies */
         rfs_close(&file);
     }
     if (result < 0)
