@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // media_fuzz.cpp: structures of a pool's media: a frame, the head slots of a log, the superblock, a
-// directory entry. A structure with a checksum is tested as it is and with its checksum repaired.
+// directory entry; and a segment. A structure with a checksum is tested as it is and with its
+// checksum repaired.
 //
 // Input: the structure's place in the table at the end, then its bytes; a frame's after its LSN,
 // the superblock's and the entry's after the size of the pool (8 bytes each).
@@ -11,6 +12,7 @@ extern "C" {
 #include "base/sum.h"
 #include "wire/frame.h"
 #include "wire/head.h"
+#include "wire/segment.h"
 #include "wire/super.h"
 }
 #include "fuzz.h"
@@ -181,9 +183,59 @@ static void directory_entry(const uint8_t *data, size_t size)
     check_repaired(data, size, RPMI_DIRENT_BYTES, 248, 232, check_dirent);
 }
 
+// The frames behind the header are walked, as many of them as there are.
+static void walk_segment(rpmi_segment segment, const uint8_t *data, size_t size)
+{
+    rpmi_segment_walk walk;
+    rpmi_frame frame;
+    const void *payload;
+    uint64_t lsn = segment.first_lsn;
+    int found;
+
+    segment.raw_bytes = rpmi_align_down(size, RPMI_SEGMENT_ALIGN);
+    auto raw = fuzz_copy(data, size, segment.raw_bytes);
+    rpmi_segment_walk_begin(&walk, &segment, raw.get());
+    while ((found = rpmi_segment_walk_next(&walk, &frame, &payload)) == 1) {
+        const uint8_t *at = static_cast<const uint8_t *>(payload);
+
+        FUZZ_CHECK(at >= raw.get() + RPMI_FRAME_HEADER_BYTES);
+        FUZZ_CHECK(at + frame.len <= raw.get() + segment.raw_bytes);
+        FUZZ_CHECK(frame.lsn >= lsn && frame.lsn < segment.end_lsn);
+        FUZZ_CHECK(rpmi_frame_check(&frame, segment.log_id, payload) == RPMI_FRAME_VALID);
+        lsn = frame.lsn + RPMI_LINE_BYTES;
+    }
+    FUZZ_CHECK(found == RPM_E_CORRUPT || (found == 0 && walk.records == segment.records));
+}
+
+static void check_segment(const uint8_t *header, const uint8_t *data, size_t size)
+{
+    rpmi_segment segment;
+    uint8_t again[RPMI_SEGMENT_HEADER_BYTES];
+    int err = rpmi_segment_get(header, &segment);
+
+    FUZZ_CHECK(err == 0 || err == RPM_E_FOREIGN || err == RPM_E_VERSION || err == RPM_E_CORRUPT);
+    if (err != 0)
+        return;
+    FUZZ_CHECK(segment.raw_bytes <= RPMI_SEGMENT_RAW_MAX);
+    FUZZ_CHECK(segment.stored_bytes <= segment.raw_bytes);
+    rpmi_segment_put(again, &segment);
+    FUZZ_CHECK(memcmp(again, header, sizeof(again)) == 0);
+    walk_segment(segment, data, size);
+}
+
+static void segment(const uint8_t *data, size_t size)
+{
+    auto header = fuzz_copy(data, size, RPMI_SEGMENT_HEADER_BYTES);
+    size_t used = size < RPMI_SEGMENT_HEADER_BYTES ? size : RPMI_SEGMENT_HEADER_BYTES;
+
+    check_segment(header.get(), data + used, size - used);
+    rpmi_store64(header.get() + 248, rpmi_sum(header.get(), 248));
+    check_segment(header.get(), data + used, size - used);
+}
+
 // make_corpus.py has the same order in MEDIA.
 static void (*const decoders[])(const uint8_t *, size_t) = { frame, head_slots, superblock,
-                                                             directory_entry };
+                                                             directory_entry, segment };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -399,6 +399,33 @@ def message_fenced():
     return b
 
 
+def segment():
+    """Two records, and a pad frame between them that is not there."""
+    frames = [frame(1280, 1, 0, 3, b"first record"), frame(1408, 2, 0, 4, b"second")]
+    ends = [40, 32]  # 24 bytes of header and the payload, up to a multiple of 8
+    b = Block(256 + sum(ends))
+    b.raw(0, b"RPMSEGM\x01", "magic and version")
+    b.u64(8, 0xfedcba9876543210, "log id")
+    b.u64(16, 1280, "first LSN")
+    b.u64(24, 1472, "end LSN")
+    b.u64(32, 1408, "LSN of the last record")
+    b.raw(40, frames[1].data[16:24], "its sum")
+    b.u32(48, 3, "first epoch")
+    b.u32(52, 4, "last epoch")
+    b.u32(56, 2, "records")
+    b.u32(60, 0, "codec: none")
+    b.u64(64, sum(ends), "bytes of the frames")
+    b.u64(72, sum(ends), "bytes stored")
+    b.text(88, "orders/2024.log", "log")
+    b.raw(256, frames[0].data[:24], "header of a frame")
+    b.raw(280, b"first record\0\0\0\0", "payload")
+    b.raw(296, frames[1].data[:24], "header of a frame")
+    b.raw(320, b"second\0\0", "payload")
+    b.u64(80, xxh3(b.data[256:]), "checksum of them")
+    b.u64(248, xxh3(b.data[:248]), "checksum of bytes 0 to 247")
+    return b
+
+
 def golden():
     """Every golden file: name -> (title, block)."""
     return {
@@ -427,6 +454,7 @@ def golden():
         "message_steps": ("FORMAT.md section 11: an RPC request with a list", message_steps()),
         "message_result": ("FORMAT.md section 11: a result", message_result()),
         "steps": ("FORMAT.md section 12: a list of steps", steps()),
+        "segment": ("FORMAT.md section 13: a segment of two records", segment()),
         "steps_answer": ("FORMAT.md section 12: the answer to a list", steps_answer()),
         "request_call": ("FORMAT.md section 10: header of a call", request_call()),
         "answers": ("FORMAT.md section 10: four answers", answers()),

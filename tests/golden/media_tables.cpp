@@ -4,6 +4,7 @@ extern "C" {
 #include "base/bytes.h"
 #include "base/sum.h"
 #include "wire/head.h"
+#include "wire/segment.h"
 #include "wire/super.h"
 }
 #include "golden/tables.h"
@@ -80,5 +81,24 @@ std::vector<Format> media_formats()
             { "flags", { 2, 3, 1u << 31, UINT32_MAX } } },
           false,
           sum_at(56, 0, 56) },
+        { TABLE(segment),
+          "segment",
+          0,
+          RPMI_SEGMENT_HEADER_BYTES,
+          recode_by(rpmi_segment_get, rpmi_segment_put),
+          { { "log_id", {} },
+            { "first_lsn", { 1281, 1472, UINT64_MAX } },
+            { "end_lsn", { 1408, 1473, 1ull << 63, UINT64_MAX } },
+            { "last_lsn", { 1216, 1409, 1472, UINT64_MAX } },
+            { "last_sum", {} },
+            { "first_epoch", { 5, UINT32_MAX } },
+            { "last_epoch", { 0, 2 } },
+            { "records", { 0, 3, UINT32_MAX } },
+            { "codec", { 1, 2, UINT32_MAX } },
+            { "raw_bytes", { 0, 56, 71, 80, (1u << 27) + 8, UINT64_MAX } },
+            { "stored_bytes", { 0, 71, 73, UINT64_MAX } },
+            { "stored_sum", {} } },
+          false,
+          sum_at(248, 0, 248) },
     };
 }
