@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/tier/tiered.h"
+
+using namespace loop;
+
+namespace
+{
+
+std::vector<Record> read_through(rpm_log *log, rpm_tier *tier, int *error, uint64_t from = 0)
+{
+    rpm_reader_opts opts = rpm_reader_opts_init();
+    std::vector<Record> all;
+    rpm_reader *reader = nullptr;
+    rpm_record record;
+    int found;
+
+    opts.from_lsn = from;
+    opts.tier = tier;
+    found = rpm_reader_open(log, &opts, &reader);
+    while (found >= 0 && (found = rpm_reader_next(reader, &record)) == 1)
+        all.push_back({ std::string(static_cast<const char *>(record.data), record.len), record.lsn,
+                        record.epoch });
+    rpm_reader_close(&reader);
+    *error = found;
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("read cold: a reader goes through the segments into the log", "[unit]")
+{
+    support::Dir dir;
+    Server server(4u << 20);
+    Conn conn(server, queued());
+    Log log(conn, "a", WRITER, 1u << 20);
+    Tier tier(dir / "");
+    Archiver archiver(tier, log);
+    std::vector<Record> wrote = fill(log, 3 * SPAN);
+    int error;
+
+    archiver.all(0);
+    REQUIRE(rpm_log_trim(log, rpm_archiver_lsn(archiver.archiver)) == 0);
+    std::vector<Record> more = fill(log, 1000, 700);
+    wrote.insert(wrote.end(), more.begin(), more.end());
+    CHECK(read_all(log).size() < wrote.size());
+    CHECK(read_through(log, tier, &error) == wrote);
+    CHECK(error == 0);
+    for (size_t i = 0; i < wrote.size(); i += 17)
+        REQUIRE(read_through(log, tier, &error, wrote[i].lsn) ==
+                std::vector<Record>(wrote.begin() + static_cast<long>(i), wrote.end()));
+    CHECK(read_through(log, tier, &error, wrote[3].lsn + 64).empty());
+    CHECK(error == RPM_E_RANGE);
+    CHECK(read_through(log, nullptr, &error, wrote[3].lsn).empty());
+    CHECK(error == RPM_E_TRIMMED);
+}
+
+TEST_CASE("read cold: a reader that a trim overtakes goes on in the segments, and comes back",
+          "[unit]")
+{
+    support::Dir dir;
+    Server server(4u << 20);
+    Conn conn(server, queued());
+    Log log(conn, "a", WRITER, 256u << 10);
+    Tier tier(dir / "");
+    Archiver archiver(tier, log);
+    rpm_reader_opts opts = rpm_reader_opts_init();
+    rpm_reader *reader = nullptr;
+    rpm_record record;
+    std::vector<Record> wrote;
+    size_t read = 0;
+
+    opts.tier = tier;
+    opts.buffer_bytes = 4096;
+    REQUIRE(rpm_reader_open(log, &opts, &reader) == 0);
+    for (uint64_t lap = 0; lap < 12; lap++) {
+        std::vector<Record> more = fill(log, 50000, lap * 1000);
+
+        wrote.insert(wrote.end(), more.begin(), more.end());
+        archiver.all(lap % 3 == 0);
+        REQUIRE(rpm_log_trim(log, rpm_archiver_lsn(archiver.archiver)) == 0);
+        for (size_t i = 0; i < more.size() / 2; i++) {
+            REQUIRE(rpm_reader_next(reader, &record) == 1);
+            REQUIRE(wrote[read++] ==
+                    Record{ std::string(static_cast<const char *>(record.data), record.len),
+                            record.lsn, record.epoch });
+        }
+    }
+    while (rpm_reader_next(reader, &record) == 1)
+        REQUIRE(wrote[read++].lsn == record.lsn);
+    CHECK(read == wrote.size());
+    append(log, "the last");
+    REQUIRE(rpm_reader_next(reader, &record) == 1);
+    CHECK(std::string(static_cast<const char *>(record.data), record.len) == "the last");
+    rpm_reader_close(&reader);
+}
+
+TEST_CASE("read cold: what was trimmed and is in no segment is an error, and not the tail",
+          "[unit]")
+{
+    support::Dir dir;
+    Server server(4u << 20);
+    Conn conn(server, queued());
+    Log log(conn, "a", WRITER, 256u << 10);
+    Tier tier(dir / "");
+    std::vector<Record> wrote;
+    int error;
+
+    {
+        Archiver archiver(tier, log);
+        wrote = fill(log, SPAN + 3000);
+        archiver.all();
+    }
+    std::vector<Record> lost = fill(log, 2 * SPAN, 400);
+    REQUIRE(rpm_log_trim(log, lost[10].lsn) == 0);
+    std::vector<Record> over = fill(log, 119000, 2000); // over the bytes of the first ones
+    REQUIRE(info(log).tail_lsn > (256u << 10) + lost[0].lsn + 64);
+    lost.insert(lost.end(), over.begin(), over.end());
+    CHECK(read_through(log, tier, &error) == wrote);
+    CHECK(error == RPM_E_TRIMMED);
+    CHECK(std::string(rpm_last_error()).find(dir / "") != std::string::npos);
+    CHECK(read_through(log, tier, &error, lost[10].lsn).size() == lost.size() - 10);
+    CHECK(error == 0);
+
+    Archiver archiver(tier, log); // goes on at the head, behind the gap
+    archiver.all();
+    rpm_tier_log found = rpm_tier_log_init();
+    REQUIRE(rpm_tier_entry(tier, 0, &found) == 1);
+    CHECK(found.gaps == 1);
+    CHECK(rpm_tier_drop(tier, found.log_id, lost[10].lsn) >= 2);
+    CHECK(read_through(log, tier, &error).size() == lost.size() - 10);
+    REQUIRE(rpm_tier_drop(tier, found.log_id, UINT64_MAX) >= 1);
+    CHECK(files(dir / "").empty());
+}
+
+TEST_CASE("read cold: a reader in the segments lives through a lost connection", "[unit]")
+{
+    support::Dir dir;
+    Server server(4u << 20);
+    Conn conn(server, queued());
+    Log log(conn, "a", WRITER, 1u << 20);
+    Tier tier(dir / "");
+    rpm_reader_opts opts = rpm_reader_opts_init();
+    rpm_reader *reader = nullptr;
+    rpm_record record;
+    rpm_outcome outcomes[256];
+    uint32_t count;
+    std::vector<Record> wrote = fill(log, 2 * SPAN);
+    size_t read = 0;
+    {
+        Archiver archiver(tier, log);
+        archiver.all(0);
+        REQUIRE(rpm_log_trim(log, rpm_archiver_lsn(archiver.archiver)) == 0);
+    }
+    opts.tier = tier;
+    REQUIRE(rpm_reader_open(log, &opts, &reader) == 0);
+    while (read < 5 && rpm_reader_next(reader, &record) == 1)
+        read++;
+    server.stop();
+    REQUIRE(server.start() == 0);
+    REQUIRE(rpm_conn_reconnect(conn) == 0);
+    REQUIRE(rpm_log_resume(log, outcomes, 256, &count) == 0);
+    while (rpm_reader_next(reader, &record) == 1)
+        REQUIRE(wrote[read++].lsn == record.lsn);
+    CHECK(read == wrote.size());
+    rpm_reader_close(&reader);
+}
