@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/canary.h"
 #include "base/err.h"
+#include "log/cold.h"
 
 #include <inttypes.h>
 
@@ -55,8 +56,16 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn)
     err = RPMI_CANARY(VISIBLE_HEAD) ? free_by_reading(log) : rpmi_log_trim_call(log, 0);
     if (err != 0)
         return err;
-    if (end_lsn - log->free_lsn <= log->capacity)
-        return 0;
+    if (end_lsn - log->free_lsn > log->capacity && log->tier != NULL)
+        err = rpmi_log_let_go(log);
+    if (err != 0 || end_lsn - log->free_lsn <= log->capacity)
+        return err;
+    if (log->tier != NULL)
+        return rpmi_fail(
+            RPM_E_FULL,
+            "log '%s' is full, and the segments in '%s' have its records up to %" PRIu64
+            " only: try again when rpm-agent has stored more, if it is running",
+            log->name, rpmi_cold_of(log->tier)->where, log->free_lsn);
     return rpmi_fail(RPM_E_FULL,
                      "log '%s' is full: %" PRIu64 " of %" PRIu64 " bytes in use; trim it, or "
                      "create a log with a larger capacity (rpm-log append --capacity)",

@@ -71,8 +71,9 @@ struct rpm_log {
     struct rpm_conn *conn;
     struct rpmi_arena arena;
     char name[RPM_NAME_MAX + 1];
-    uint32_t flags;  /* enum rpm_log_flag */
-    uint32_t method; /* enum rpm_method that is insisted on; 0: the connection's */
+    uint32_t flags;        /* enum rpm_log_flag */
+    uint32_t method;       /* enum rpm_method that is insisted on; 0: the connection's */
+    struct rpm_tier *tier; /* NULL: a log that is full is not trimmed */
     uint32_t read_key;
     uint32_t write_key;       /* 0: not claimed */
     uint64_t link_generation; /* of the connection when the keys were granted */
@@ -282,6 +283,9 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn);
 /* May a record of @len bytes be appended to this log? RPM_E_INVAL, RPM_E_TOOBIG, RPM_E_DENIED, or
  * log->dead. */
 int rpmi_log_check(const struct rpm_log *log, uint64_t len);
+
+/* cold.c: trim what the segments of log->tier have. */
+int rpmi_log_let_go(struct rpm_log *log);
 
 /* usable.c: report why the log cannot be written: returns log->dead, with its error text. */
 int rpmi_log_refuse(const struct rpm_log *log);

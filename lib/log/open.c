@@ -104,6 +104,7 @@ static struct rpm_log *init_in_arena(struct rpmi_arena *arena, struct rpm_conn *
     log->conn = conn;
     log->flags = opts->flags;
     log->method = opts->method;
+    log->tier = opts->tier;
     log->inflight_max = opts->inflight_max;
     log->owner.complete = rpmi_log_complete;
     log->owner.lost = rpmi_log_lost;

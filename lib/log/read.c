@@ -11,106 +11,18 @@
  *
  * Tests: tests/unit/log/read_test.cpp, tests/conform/resume_test.cpp
  */
-#include "log/log.h"
+#include "log/reader.h"
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/mem.h"
-#include "base/opts.h"
-#include "plan/refuse.h"
 
 #include <inttypes.h>
-#include <librpm/reader.h>
 
-#define BUFFER_DEFAULT (256u << 10)
-#define BUFFER_MIN 4096u
 #define PAUSE_MAX_NS 1000000u
 #define POLLS_BEFORE_PAUSE 64u
 #define FOLLOW_READS 16u    /* empty reads at the tail, between two notices to the writer */
-#define START_TURNS_MAX 8u  /* searches for the record to begin at, while the head changes */
-#define IDLE_READS_MAX 64u  /* reads of an unchanged tail between two reads of the head */
 #define CHECK_NS 100000000u /* wait at the tail before checking behind it; then doubled */
-
-struct rpm_reader {
-    struct rpm_log *log;
-    struct rpmi_plan persist_plan;
-    struct rpmi_head head;
-    unsigned char *buffer;  /* holds the largest record that this log can have */
-    uint64_t buffer_bytes;  /* read at once, unless one record is larger */
-    uint64_t lsn;           /* of buffer[0] */
-    uint64_t have;          /* bytes in it */
-    uint64_t persisted_lsn; /* everything before is at the reader's level */
-    uint64_t persist_from;  /* where the first persist begins: see rpm_reader_open() */
-    uint64_t next_lsn;
-    uint64_t ahead;       /* bytes to read next time; grows while reads return that many */
-    uint32_t prior_epoch; /* epoch of the record returned last */
-    uint64_t longest;     /* longest stride of a record returned */
-    uint64_t generation;  /* log->reader_generation when head and plan were made */
-    bool has_last;
-    struct rpmi_frame last; /* of the record returned last */
-    uint32_t tail_reads;    /* reads at the tail that found no record */
-    uint64_t waiting_at;    /* next_lsn of the last such read; RPM_LSN_NONE: search at once */
-    uint64_t waiting_since_ns;
-    uint64_t recheck_ns; /* before it checks behind the tail again */
-    uint32_t idle_reads; /* reads that found idle_line at the tail */
-    unsigned char idle_line[RPMI_LINE_BYTES];
-};
-
-static int make_plan(struct rpm_reader *reader, uint32_t level);
-static int check_start(struct rpm_reader *reader);
-
-static int opts_read(const struct rpm_reader_opts *opts, struct rpm_reader_opts *ours)
-{
-    int err;
-
-    *ours = rpm_reader_opts_init();
-    err = rpmi_opts_in(ours, sizeof(*ours), opts);
-    if (err != 0)
-        return err;
-    if (ours->level == RPM_LEVEL_DEFAULT)
-        ours->level = RPM_VISIBLE;
-    if (ours->buffer_bytes == 0)
-        ours->buffer_bytes = BUFFER_DEFAULT;
-    err = rpmi_level_check(ours->level);
-    if (err != 0)
-        return err;
-    if (ours->buffer_bytes < BUFFER_MIN || ours->buffer_bytes > 1u << 30)
-        return rpmi_fail(RPM_E_INVAL, "buffer_bytes is %u, expected is %u to 1 GiB",
-                         ours->buffer_bytes, BUFFER_MIN);
-    return 0;
-}
-
-/* Did the trim remove only the pad frame at next_lsn, and no record still to be returned? */
-static bool only_pad_trimmed(struct rpm_reader *reader)
-{
-    enum rpmi_verdict verdict;
-    struct rpmi_frame frame;
-
-    if (!rpmi_is_aligned(reader->next_lsn, RPMI_LINE_BYTES) ||
-        rpmi_log_judge(reader->log, reader->next_lsn, &frame, &verdict) != 0 ||
-        verdict != RPMI_FRAME_VALID || (frame.flags & RPMI_FRAME_PAD) == 0 ||
-        frame.lsn + rpmi_frame_stride(frame.len, frame.flags) != reader->head.trim_lsn)
-        return false;
-    reader->next_lsn = reader->head.trim_lsn;
-    reader->have = 0;
-    return true;
-}
-
-static int refresh(struct rpm_reader *reader)
-{
-    int err = rpmi_log_readable(reader->log);
-
-    if (err == 0)
-        err = rpmi_log_head(reader->log);
-    if (err != 0)
-        return err;
-    reader->head = reader->log->head;
-    if (reader->next_lsn < reader->head.trim_lsn && !only_pad_trimmed(reader))
-        return rpmi_fail(RPM_E_TRIMMED, "LSN %" PRIu64 " was trimmed; log '%s' begins at %" PRIu64,
-                         reader->next_lsn, reader->log->name, reader->head.trim_lsn);
-    return 0;
-}
 
 /* Read at least @need bytes from next_lsn on again. */
 static int fetch(struct rpm_reader *reader, uint64_t need)
@@ -218,7 +130,7 @@ static bool may_be_trimmed(struct rpm_reader *reader)
 
     if (at == NULL)
         return true;
-    if (reader->idle_reads++ < IDLE_READS_MAX &&
+    if (reader->idle_reads++ < RPMI_IDLE_READS_MAX &&
         memcmp(at, reader->idle_line, RPMI_LINE_BYTES) == 0)
         return false;
     reader->idle_reads = 0;
@@ -251,7 +163,7 @@ static bool is_check_due(struct rpm_reader *reader)
 static int check_behind(struct rpm_reader *reader)
 {
     struct rpmi_end end = { .longest = reader->longest, .prior_epoch = reader->prior_epoch };
-    int err = refresh(reader);
+    int err = rpmi_reader_refresh(reader);
 
     end.lsn = reader->next_lsn;
     return err != 0 ? err : rpmi_log_check_end(reader->log, &end);
@@ -274,7 +186,7 @@ static int check_tail(struct rpm_reader *reader, enum rpmi_verdict verdict,
     if (err == 0 && is_check_due(reader))
         err = check_behind(reader);
     if (err != 0) { /* so that the next call reports it again */
-        reader->idle_reads = IDLE_READS_MAX;
+        reader->idle_reads = RPMI_IDLE_READS_MAX;
         reader->waiting_at = RPM_LSN_NONE;
     }
     return err;
@@ -303,13 +215,13 @@ static int find_frame(struct rpm_reader *reader, struct rpmi_frame *frame)
             uint64_t turn_seen = reader->head.turn;
 
             refreshed = true;
-            err = refresh(reader);
+            err = rpmi_reader_refresh(reader);
             fresh = turn_seen == reader->head.turn;
         } else {
             return check_tail(reader, verdict, frame);
         }
         if (err != 0) {
-            reader->idle_reads = IDLE_READS_MAX; /* so that the next call reports it again */
+            reader->idle_reads = RPMI_IDLE_READS_MAX; /* so that the next call reports it again */
             return err;
         }
     }
@@ -345,10 +257,14 @@ static int restart(struct rpm_reader *reader)
 
     reader->have = 0;
     reader->waiting_at = RPM_LSN_NONE;
-    reader->idle_reads = IDLE_READS_MAX;
-    err = make_plan(reader, reader->persist_plan.level);
+    reader->idle_reads = RPMI_IDLE_READS_MAX;
+    err = rpmi_reader_plan(reader, reader->persist_plan.level);
     if (err == 0)
-        err = refresh(reader);
+        err = rpmi_reader_refresh(reader);
+    if (err == RPM_E_TRIMMED && reader->tier != NULL) {
+        reader->generation = log->reader_generation; /* what is in segments is not lost */
+        return 0;
+    }
     if (err == 0 && reader->has_last && reader->last.lsn >= reader->head.trim_lsn) {
         err = rpmi_log_judge(log, reader->last.lsn, &frame, &verdict);
         if (err == 0 && (verdict != RPMI_FRAME_VALID || frame.sum != reader->last.sum ||
@@ -358,7 +274,7 @@ static int restart(struct rpm_reader *reader)
                             log->name, reader->last.lsn);
     }
     if (err == 0)
-        err = check_start(reader);
+        err = rpmi_reader_check_start(reader);
     if (err == 0)
         reader->generation = log->reader_generation;
     return err;
@@ -370,34 +286,21 @@ static void return_record(struct rpm_reader *reader, const struct rpmi_frame *fr
     RPM_ASSERT(buffered(reader, RPMI_FRAME_HEADER_BYTES + frame->len) != NULL);
     RPM_ASSERT(reader->persist_plan.seal_kind == 0 || /* else a power cut could take it back */
                reader->persisted_lsn >= frame->lsn + RPMI_FRAME_HEADER_BYTES + frame->len);
-    *record = (struct rpm_record){
-        .data = buffered(reader, RPMI_LINE_BYTES) + RPMI_FRAME_HEADER_BYTES,
-        .len = frame->len,
-        .lsn = frame->lsn,
-        .next_lsn = frame->lsn + rpmi_frame_stride(frame->len, frame->flags),
-        .epoch = frame->epoch,
-    };
+    *record = rpmi_record_of(frame, buffered(reader, RPMI_LINE_BYTES) + RPMI_FRAME_HEADER_BYTES);
     reader->last = *frame;
     reader->has_last = true;
     reader->next_lsn = record->next_lsn;
-    reader->idle_reads = IDLE_READS_MAX;
+    reader->idle_reads = RPMI_IDLE_READS_MAX;
 }
 
-int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
+/* The record at next_lsn: 1; 0: the tail. */
+static int next_in_log(struct rpm_reader *reader, struct rpm_record *record)
 {
-    rpmi_begin();
-
     struct rpmi_frame frame;
     uint64_t stride;
     int found;
     int err;
 
-    RPM_ASSERT(reader != NULL && record != NULL);
-    err = rpmi_log_readable(reader->log);
-    if (err == 0 && RPMI_UNLIKELY(reader->generation != reader->log->reader_generation))
-        err = restart(reader);
-    if (err != 0)
-        return err;
     for (;;) {
         found = find_frame(reader, &frame);
         if (found <= 0) {
@@ -415,11 +318,40 @@ int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
         if ((frame.flags & RPMI_FRAME_PAD) == 0)
             break;
         reader->next_lsn += stride;
-        reader->idle_reads = IDLE_READS_MAX;
+        reader->idle_reads = RPMI_IDLE_READS_MAX;
     }
     return_record(reader, &frame, record);
     pace_reads(reader, true);
     return 1;
+}
+
+int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
+{
+    rpmi_begin();
+
+    int found = 0;
+    int err;
+
+    RPM_ASSERT(reader != NULL && record != NULL);
+    err = rpmi_log_readable(reader->log);
+    if (err == 0 && RPMI_UNLIKELY(reader->generation != reader->log->reader_generation))
+        err = restart(reader);
+    if (err != 0)
+        return err;
+    if (RPMI_UNLIKELY(reader->cursor != NULL))
+        found = rpmi_reader_cold_next(reader, record);
+    if (found == 0)
+        found = next_in_log(reader, record);
+    if (RPMI_LIKELY(found != RPM_E_TRIMMED))
+        return found;
+    err = rpmi_reader_fall(reader, found);
+    return err != 0 ? err : rpmi_reader_cold_next(reader, record);
+}
+
+const struct rpmi_frame *rpmi_reader_frame(const struct rpm_reader *reader)
+{
+    RPM_ASSERT(reader->has_last);
+    return &reader->last;
 }
 
 int rpm_reader_wait(struct rpm_reader *reader, uint64_t timeout_us, struct rpm_record *record)
@@ -452,149 +384,4 @@ int rpm_reader_wait(struct rpm_reader *reader, uint64_t timeout_us, struct rpm_r
             return found;
     }
     return 0;
-}
-
-struct start {
-    uint64_t lsn;
-    bool found;
-};
-
-static void match_start(void *context, const struct rpmi_frame *frame)
-{
-    struct start *start = context;
-
-    start->found = start->found || frame->lsn == start->lsn;
-}
-
-/* Does a frame start at next_lsn, or is it the tail? 1, 0 or an error. The writer may have appended
- * there between the first read and the walk: then the walk finds the frame. */
-static int is_start(struct rpm_reader *reader)
-{
-    struct start start = { .lsn = reader->next_lsn };
-    struct rpmi_scan_report report;
-    enum rpmi_verdict verdict;
-    struct rpmi_frame frame;
-    int err;
-
-    if (reader->next_lsn == reader->head.trim_lsn)
-        return 1;
-    if (!rpmi_is_aligned(reader->next_lsn, RPMI_LINE_BYTES) ||
-        reader->next_lsn - reader->head.trim_lsn > reader->log->capacity)
-        return 0;
-    err = rpmi_log_judge(reader->log, reader->next_lsn, &frame, &verdict);
-    if (err != 0)
-        return err;
-    if (verdict == RPMI_FRAME_VALID && rpmi_epoch_belongs(&reader->head, &frame, 0))
-        return 1;
-    err = rpmi_log_scan(reader->log, reader->head.trim_lsn, match_start, &start, &report);
-    return err != 0 ? err : start.found || report.end_lsn == reader->next_lsn;
-}
-
-/* A reader may begin only at a record's start or at the tail. If the head changed meanwhile, a trim
- * may have overtaken the walk: then from_lsn is trimmed, or the search is repeated. */
-static int check_start(struct rpm_reader *reader)
-{
-    uint64_t seen;
-    uint32_t turn = 0;
-
-    do {
-        int err = is_start(reader);
-
-        if (err != 0)
-            return err < 0 ? err : 0;
-        seen = reader->head.turn;
-        err = refresh(reader);
-        if (err != 0)
-            return err;
-    } while (reader->head.turn != seen && ++turn < START_TURNS_MAX);
-    return rpmi_fail(RPM_E_RANGE,
-                     "no record of log '%s' starts at %" PRIu64
-                     "; read from an LSN that an append or a reader returned",
-                     reader->log->name, reader->next_lsn);
-}
-
-static int make_plan(struct rpm_reader *reader, uint32_t level)
-{
-    struct rpm_conn *conn = reader->log->conn;
-    struct rpm_request request =
-        rpmi_conn_request(conn, RPM_REQUEST_APPEND, level, reader->log->method);
-
-    return rpmi_plan_make_persist(&conn->link->facts, &request, &reader->persist_plan);
-}
-
-/* Allocate room for the largest record; pages that no record needs are never touched. */
-static int make_buffer(struct rpm_reader *reader, uint64_t ahead)
-{
-    uint64_t room = RPMI_FRAME_HEADER_BYTES + RPMI_RECORD_MAX;
-
-    if (room < ahead)
-        room = ahead;
-    if (room > reader->log->capacity)
-        room = reader->log->capacity;
-    reader->buffer_bytes = ahead;
-    reader->buffer = rpmi_alloc(room, sizeof(uint64_t));
-    return reader->buffer == NULL ? RPM_E_NOMEM : 0;
-}
-
-static int start(struct rpm_reader *reader, uint64_t from_lsn)
-{
-    int err;
-
-    /* 0: the head. Until refresh() has read it, next_lsn must not look as if it were trimmed. */
-    reader->next_lsn = from_lsn == 0 ? RPM_LSN_NONE : from_lsn;
-    err = refresh(reader);
-    if (err != 0)
-        return err;
-    if (from_lsn == 0)
-        reader->next_lsn = reader->head.trim_lsn;
-    return check_start(reader);
-}
-
-int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,
-                    struct rpm_reader **reader)
-{
-    rpmi_begin();
-
-    struct rpm_reader_opts ours;
-    struct rpm_reader *fresh;
-    int err;
-
-    RPM_ASSERT(log != NULL && reader != NULL);
-    err = opts_read(opts, &ours);
-    if (err != 0)
-        return err;
-    fresh = rpmi_alloc(sizeof(*fresh), RPMI_LINE_BYTES);
-    if (fresh == NULL)
-        return RPM_E_NOMEM;
-    fresh->log = log;
-    fresh->ahead = BUFFER_MIN;
-    fresh->idle_reads = IDLE_READS_MAX;
-    fresh->waiting_at = RPM_LSN_NONE;
-    fresh->generation = log->reader_generation;
-    err = make_buffer(fresh, ours.buffer_bytes);
-    if (err == 0)
-        err = make_plan(fresh, ours.level);
-    if (err == 0)
-        err = start(fresh, ours.from_lsn);
-    if (err != 0) {
-        rpmi_free(fresh->buffer);
-        rpmi_free(fresh);
-        return err;
-    }
-    fresh->persisted_lsn = fresh->next_lsn;
-    /* After a power cut the log ends at the first record that was lost. So the first record is
-     * durable only once all records before it are, also those that this reader skips. */
-    fresh->persist_from = fresh->head.trim_lsn;
-    *reader = fresh;
-    return 0;
-}
-
-void rpm_reader_close(struct rpm_reader **reader)
-{
-    RPM_ASSERT(reader != NULL);
-    if (*reader == NULL)
-        return;
-    rpmi_free((*reader)->buffer);
-    rpmi_free(*reader);
-    *reader = NULL;
 }

@@ -41,8 +41,9 @@ struct rpm_log_opts {
     uint64_t staging_bytes;  /* of the connection's staging memory; 0: 1 MiB */
     void *mem;               /* rpm_log_mem_bytes() bytes for the log's own use, aligned to 64;
                                 NULL: malloc. Borrowed until rpm_log_close() */
-    uint32_t method;         /* enum rpm_method to insist on, by its readers too; 0: the
-                                connection's */
+    uint32_t method;         /* enum rpm_method to insist on, readers too; 0: the connection's */
+    struct rpm_tier *tier;   /* appends trim what its segments have when the log is full; NULL: they
+                                do not (<librpm/tier.h>). Borrowed until rpm_log_close() */
 };
 
 static inline struct rpm_log_opts rpm_log_opts_init(void)
@@ -78,9 +79,8 @@ struct rpm_log_info {
     uint32_t method;     /* enum rpm_method in force, 0 when open read only */
     uint64_t stranded;   /* of the torn frames, those that are intact: bytes in front of them were
                           damaged, or power failed while several appends were outstanding */
-    uint64_t head_copies_lost; /* 0 or 1: copies of the head that were damaged or old when it was
-                                  last read. It may be 1 for a moment while a writer works; else the
-                                  next writer, or rpm_log_repair(), stores the copy again */
+    uint64_t head_copies_lost; /* 0 or 1: copies of the head damaged or old when it was last read; 1
+                                  for a moment while a writer works, else until the next writer */
 };
 
 static inline struct rpm_log_info rpm_log_info_init(void)

@@ -15,10 +15,13 @@ struct rpm_reader;
 
 struct rpm_reader_opts {
     size_t size;           /* sizeof this struct as the caller compiled it */
-    uint64_t from_lsn;     /* start of a record; 0: the log's head */
+    uint64_t from_lsn;     /* start of a record; 0: the log's head, or the oldest record of tier */
     uint32_t level;        /* enum rpm_level that a record must have to be returned; 0:
                               RPM_VISIBLE */
     uint32_t buffer_bytes; /* read-ahead buffer; 0: 256 KiB; enlarged to hold the largest record */
+    struct rpm_tier *tier; /* of <librpm/tier.h>: records that were trimmed are read from its
+                              segments; NULL: they are RPM_E_TRIMMED. Borrowed until
+                              rpm_reader_close() */
 };
 
 static inline struct rpm_reader_opts rpm_reader_opts_init(void)
@@ -45,9 +48,10 @@ struct rpm_record {
  * @opts    NULL: from the head, at RPM_VISIBLE. Borrowed until return.
  * @reader  out, set only on 0. Taken by the caller: rpm_reader_close().
  *
- * Errors:   RPM_E_TRIMMED (from_lsn is before the head), RPM_E_RANGE (beyond head + capacity),
- *           RPM_E_NOCAP (level), RPM_E_OPTS, RPM_E_INVAL, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT,
- *           RPM_E_CORRUPT.
+ * Errors:   RPM_E_TRIMMED (from_lsn is before the head, and in no segment), RPM_E_RANGE (beyond
+ *           head + capacity, or no record begins there), RPM_E_NOCAP (level), RPM_E_OPTS,
+ *           RPM_E_INVAL, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_CORRUPT; with a tier those
+ *           of rpm_tier_reader_open().
  * Threads:  one per conn.
  * Cost:     one read of the log's head; allocates all that the reader will ever need.
  */
@@ -63,10 +67,12 @@ RPM_MUST_CHECK int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_
  * Returns 1 with a record, 0 at the tail (call again later: this follows a live writer).
  * Durable:  a record returned at RPM_DURABLE survives power loss; at RPM_VISIBLE it may not be
  *           durable yet, and be lost by a power loss.
- * Errors:   RPM_E_TRIMMED (overtaken by a trim), RPM_E_RANGE (from_lsn is not the start of a
- *           record, or the records read before did not survive), RPM_E_CORRUPT (the log's head is
+ * Errors:   RPM_E_TRIMMED (overtaken by a trim, and no segment has the record), RPM_E_RANGE
+ *           (from_lsn is not the start of a record, or the records read before did not survive),
+ *           RPM_E_CORRUPT (the log's head is
  *           damaged, or older than its records, or a record that was durable is damaged:
- *           rpm_log_repair()), RPM_E_LOST, RPM_E_TIMEDOUT.
+ *           rpm_log_repair(); or a segment is), RPM_E_LOST, RPM_E_TIMEDOUT; with a tier also
+ *           RPM_E_NOMEM, and those of rpm_tier_reader_open().
  *
  * A damaged record is not taken for the tail, but reported as RPM_E_CORRUPT, if the head or a later
  * record proves that it was acknowledged at RPM_DURABLE. The head proves this for all records that
@@ -85,7 +91,8 @@ RPM_MUST_CHECK int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_
  *
  * Threads:  one per conn.
  * Cost:     one large read for many records. The first time at the tail, and then at growing
- *           intervals while it waits, a read of 1 MiB and twice the longest record. No allocation.
+ *           intervals while it waits, a read of 1 MiB and twice the longest record. No allocation,
+ *           but for a segment of a tier, which is read as a whole.
  */
 RPM_MUST_CHECK int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record);
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * read_cold.c: a reader of records that were trimmed: it goes on in the segments of its tier, and
+ * behind them in the log.
+ *
+ * Tests: tests/unit/log/read_cold_test.cpp
+ */
+#include "log/reader.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+
+#include <inttypes.h>
+
+int rpmi_reader_fall(struct rpm_reader *reader, int err)
+{
+    const struct rpmi_cold *cold;
+
+    if (reader->tier == NULL)
+        return err;
+    rpmi_reader_cold_drop(reader);
+    reader->have = 0;
+    cold = rpmi_cold_of(reader->tier);
+    err = cold->ops->seek(reader->tier, reader->log->log_id, reader->next_lsn, &reader->cursor);
+    if (err == RPM_E_NOENT)
+        return rpmi_fail(RPM_E_TRIMMED,
+                         "LSN %" PRIu64 " was trimmed; log '%s' begins at %" PRIu64
+                         ", and no segment in '%s' has it",
+                         reader->next_lsn, reader->log->name, reader->head.trim_lsn, cold->where);
+    return err;
+}
+
+int rpmi_reader_cold_next(struct rpm_reader *reader, struct rpm_record *record)
+{
+    struct rpmi_frame frame;
+    const void *payload;
+    uint64_t end_lsn;
+    int found = rpmi_cold_of(reader->tier)->ops->next(reader->cursor, &frame, &payload, &end_lsn);
+
+    if (found == 0) {
+        reader->next_lsn = end_lsn;
+        rpmi_reader_cold_drop(reader);
+    }
+    if (found <= 0)
+        return found;
+    *record = rpmi_record_of(&frame, payload);
+    RPM_ASSERT(frame.lsn >= reader->next_lsn && record->next_lsn > frame.lsn);
+    reader->next_lsn = record->next_lsn;
+    reader->last = frame;
+    reader->has_last = true;
+    reader->prior_epoch = frame.epoch;
+    if (record->next_lsn - frame.lsn > reader->longest)
+        reader->longest = record->next_lsn - frame.lsn;
+    reader->idle_reads = RPMI_IDLE_READS_MAX;
+    return 1;
+}
+
+void rpmi_reader_cold_drop(struct rpm_reader *reader)
+{
+    if (reader->cursor == NULL)
+        return;
+    rpmi_cold_of(reader->tier)->ops->drop(reader->cursor);
+    reader->cursor = NULL;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * reader.h: an open reader of a log, in the log or, of records that were trimmed, in the segments
+ * of a tier.
+ *
+ * Invariants
+ *   next_lsn is the start of a frame, or the tail
+ *   while cursor is not NULL, the record at next_lsn comes from a segment
+ *
+ * Tests: tests/unit/log/read_test.cpp, tests/unit/log/read_cold_test.cpp
+ */
+#ifndef RPMI_READER_H
+#define RPMI_READER_H
+
+#include "log/cold.h"
+#include "log/log.h"
+
+#define RPMI_IDLE_READS_MAX 64u /* reads of an unchanged tail between two reads of the head */
+
+struct rpm_reader {
+    struct rpm_log *log;
+    struct rpmi_plan persist_plan;
+    struct rpmi_head head;
+    unsigned char *buffer;  /* holds the largest record that this log can have */
+    uint64_t buffer_bytes;  /* read at once, unless one record is larger */
+    uint64_t lsn;           /* of buffer[0] */
+    uint64_t have;          /* bytes in it */
+    uint64_t persisted_lsn; /* everything before is at the reader's level */
+    uint64_t persist_from;  /* where the first persist begins: see read_open.c */
+    uint64_t next_lsn;
+    uint64_t ahead;       /* bytes to read next time; grows while reads return that many */
+    uint32_t prior_epoch; /* epoch of the record returned last */
+    uint64_t longest;     /* longest stride of a record returned */
+    uint64_t generation;  /* log->reader_generation when head and plan were made */
+    bool has_last;
+    struct rpmi_frame last; /* of the record returned last */
+    uint32_t tail_reads;    /* reads at the tail that found no record */
+    uint64_t waiting_at;    /* next_lsn of the last such read; RPM_LSN_NONE: search at once */
+    uint64_t waiting_since_ns;
+    uint64_t recheck_ns; /* before it checks behind the tail again */
+    uint32_t idle_reads; /* reads that found idle_line at the tail */
+    unsigned char idle_line[RPMI_LINE_BYTES];
+    struct rpm_tier *tier;           /* NULL: records that were trimmed are not read */
+    struct rpmi_cold_cursor *cursor; /* in its segments; NULL: in the log */
+};
+
+/* read_open.c: read the head again. RPM_E_TRIMMED: next_lsn is before it. */
+int rpmi_reader_refresh(struct rpm_reader *reader);
+/* Plan how records reach the reader's level. */
+int rpmi_reader_plan(struct rpm_reader *reader, uint32_t level);
+/* Does a record begin at next_lsn, or does the log end there? RPM_E_RANGE, RPM_E_TRIMMED. */
+int rpmi_reader_check_start(struct rpm_reader *reader);
+
+/* read_cold.c: go on in the segments, if next_lsn was trimmed, or return @err. */
+int rpmi_reader_fall(struct rpm_reader *reader, int err);
+/* The next record of the segments: 1; 0: they end, and next_lsn is in the log. */
+int rpmi_reader_cold_next(struct rpm_reader *reader, struct rpm_record *record);
+void rpmi_reader_cold_drop(struct rpm_reader *reader);
+
+#endif
