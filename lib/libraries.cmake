@@ -12,7 +12,7 @@ if(LIBRPM_TESTS)
     rpm_needs(rpm_testing)
     target_link_options(rpm_testing INTERFACE LINKER:--undefined=rpmi_sim_transport)
     target_compile_definitions(rpm_testing PUBLIC RPMI_TESTING RPMI_WITH_RDMA=$<BOOL:${LIBRPM_RDMA}>
-        RPMI_WITH_TLS=$<BOOL:${LIBRPM_TLS}> RPMI_WITH_NUMA=$<BOOL:${LIBRPM_NUMA}>)
+        RPMI_WITH_TLS=$<BOOL:${LIBRPM_TLS}> RPMI_WITH_NUMA=$<BOOL:${LIBRPM_NUMA}> RPMI_WITH_LZ4=$<BOOL:${LIBRPM_LZ4}>)
     target_include_directories(rpm_testing PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 endif()
 if(LIBRPM_TESTS AND LIBRPM_SANITIZE AND NOT LIBRPM_INSTALL)

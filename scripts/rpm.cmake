@@ -79,7 +79,8 @@ endfunction()
 # rpm_needs(NAME): the libraries that librpm is made with.
 function(rpm_needs name)
     target_link_libraries(${name} PRIVATE PkgConfig::LIBRPM_PMEM2 PkgConfig::LIBRPM_CRYPTO Threads::Threads
-        ${CMAKE_DL_LIBS} $<$<BOOL:${LIBRPM_NUMA}>:numa>)
+        ${CMAKE_DL_LIBS} $<$<BOOL:${LIBRPM_NUMA}>:numa>
+        $<$<BOOL:${LIBRPM_LZ4}>:PkgConfig::LIBRPM_LZ4_LIBRARY>)
     rpm_rdma(${name})
 endfunction()
 
