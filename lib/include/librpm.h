@@ -25,6 +25,7 @@
 #include <librpm/sim.h>
 #include <librpm/stats.h>
 #include <librpm/steps.h>
+#include <librpm/tier.h>
 #include <librpm/version.h>
 
 #endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * archive.c: copy a log's records into segments.
+ *
+ * Invariants
+ *   a record is added only after a reader at RPM_DURABLE has returned it: it stays in the log until
+ *     it is trimmed, so a segment never has a record that the log lost
+ *   the segments of one archiver follow each other without a gap
+ *   where a segment ends follows from the LSNs of its records alone
+ *
+ * Tests: tests/unit/tier/archive_test.cpp
+ */
+#include "tier/tier.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/sum.h"
+#include "log/log.h"
+#include "tier/codec.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct rpm_archiver {
+    struct rpm_tier *tier;
+    struct rpm_log *log;
+    struct rpm_reader *reader;
+    struct rpmi_segment segment; /* being filled: its records so far */
+    unsigned char *raw;          /* their frames; room for a span and a record */
+    unsigned char *file;         /* header and stored bytes of the segment that is stored */
+    uint64_t room;               /* of raw, and of file behind the header */
+    uint64_t limit_lsn;          /* a segment that reaches it is full */
+    bool full;                   /* the segment is to be stored */
+    uint64_t stored_lsn;
+};
+
+static void begin_segment(struct rpm_archiver *archiver, uint64_t first_lsn)
+{
+    struct rpmi_segment *segment = &archiver->segment;
+
+    *segment = (struct rpmi_segment){ .log_id = archiver->log->log_id, .first_lsn = first_lsn };
+    memcpy(segment->log, archiver->log->name, sizeof(segment->log));
+    archiver->full = false;
+}
+
+/* Where to go on: behind what is stored from the head on, or at the head. */
+static int find_start(struct rpm_archiver *archiver, uint64_t *lsn)
+{
+    struct rpm_log *log = archiver->log;
+    struct rpmi_stored stored;
+    int err = rpmi_log_head(log);
+
+    if (err != 0)
+        return err;
+    *lsn = log->head.trim_lsn;
+    err = rpmi_cold_stored(log, archiver->tier, UINT64_MAX, &stored);
+    if (err == 0)
+        *lsn = stored.end_lsn;
+    return err == RPM_E_NOENT ? 0 : err;
+}
+
+static int start(struct rpm_archiver *archiver)
+{
+    struct rpm_reader_opts opts = rpm_reader_opts_init();
+    uint64_t lsn;
+    int err = find_start(archiver, &lsn);
+
+    if (err != 0)
+        return err;
+    opts.from_lsn = lsn;
+    opts.level = RPM_DURABLE;
+    err = rpm_reader_open(archiver->log, &opts, &archiver->reader);
+    if (err == 0) {
+        archiver->stored_lsn = lsn;
+        begin_segment(archiver, lsn);
+    }
+    return err;
+}
+
+int rpm_archiver_open(struct rpm_tier *tier, struct rpm_log *log, struct rpm_archiver **archiver)
+{
+    rpmi_begin();
+
+    struct rpm_archiver *fresh;
+    int err;
+
+    RPM_ASSERT(tier != NULL && log != NULL && archiver != NULL);
+    fresh = rpmi_alloc(sizeof(*fresh), 8);
+    if (fresh == NULL)
+        return RPM_E_NOMEM;
+    fresh->tier = tier;
+    fresh->log = log;
+    fresh->room = tier->span + RPMI_FRAME_HEADER_BYTES + RPMI_RECORD_MAX + RPMI_SEGMENT_ALIGN;
+    RPM_ASSERT(fresh->room <= RPMI_SEGMENT_RAW_MAX);
+    fresh->raw = rpmi_alloc_unset(fresh->room, 8);
+    fresh->file = rpmi_alloc_unset(RPMI_SEGMENT_HEADER_BYTES + fresh->room, 8);
+    err = fresh->raw == NULL || fresh->file == NULL ? RPM_E_NOMEM : start(fresh);
+    if (err != 0)
+        rpm_archiver_close(&fresh);
+    else
+        *archiver = fresh;
+    return err;
+}
+
+/* Add the record that the reader returned last. */
+static void add(struct rpm_archiver *archiver, const struct rpm_record *record)
+{
+    struct rpmi_segment *segment = &archiver->segment;
+    const struct rpmi_frame *frame = rpmi_reader_frame(archiver->reader);
+
+    if (segment->records == 0) {
+        segment->first_epoch = frame->epoch;
+        archiver->limit_lsn =
+            rpmi_align_down(frame->lsn, archiver->tier->span) + archiver->tier->span;
+    }
+    RPM_ASSERT(segment->raw_bytes + rpmi_segment_frame_bytes(frame) <= archiver->room);
+    rpmi_segment_frame_put(archiver->raw + segment->raw_bytes, frame, record->data);
+    segment->raw_bytes += rpmi_segment_frame_bytes(frame);
+    segment->records++;
+    segment->last_lsn = frame->lsn;
+    segment->last_sum = frame->sum;
+    segment->last_epoch = frame->epoch;
+    segment->end_lsn = record->next_lsn;
+    archiver->full = record->next_lsn >= archiver->limit_lsn;
+}
+
+static int store_segment(struct rpm_archiver *archiver)
+{
+    struct rpmi_segment *segment = &archiver->segment;
+    struct rpmi_store *store = archiver->tier->store;
+    struct rpmi_segment_name name = { segment->log_id, segment->first_lsn, segment->end_lsn };
+    unsigned char *stored = archiver->file + RPMI_SEGMENT_HEADER_BYTES;
+    size_t packed = rpmi_codec_pack(archiver->raw, segment->raw_bytes, stored, archiver->room);
+    int err;
+
+    segment->codec = packed != 0 ? RPMI_SEGMENT_LZ4 : RPMI_SEGMENT_PLAIN;
+    segment->stored_bytes = packed != 0 ? packed : segment->raw_bytes;
+    if (packed == 0)
+        memcpy(stored, archiver->raw, segment->raw_bytes);
+    segment->stored_sum = rpmi_sum(stored, segment->stored_bytes);
+    rpmi_segment_put(archiver->file, segment);
+    err = store->ops->put(store, &name, archiver->file,
+                          RPMI_SEGMENT_HEADER_BYTES + segment->stored_bytes);
+    if (err != 0)
+        return err;
+    archiver->stored_lsn = segment->end_lsn;
+    begin_segment(archiver, segment->end_lsn);
+    return 0;
+}
+
+int rpm_archiver_turn(struct rpm_archiver *archiver, int tail)
+{
+    rpmi_begin();
+
+    struct rpm_record record;
+    int err;
+
+    RPM_ASSERT(archiver != NULL);
+    while (!archiver->full) {
+        int found = rpm_reader_next(archiver->reader, &record);
+
+        if (found < 0 || (found == 0 && (tail == 0 || archiver->segment.records == 0)))
+            return found;
+        if (found == 0)
+            break;
+        add(archiver, &record);
+    }
+    archiver->full = true; /* so that a call after an error stores it, and adds nothing */
+    err = store_segment(archiver);
+    return err != 0 ? err : 1;
+}
+
+uint64_t rpm_archiver_lsn(const struct rpm_archiver *archiver)
+{
+    RPM_ASSERT(archiver != NULL);
+    return archiver->stored_lsn;
+}
+
+void rpm_archiver_close(struct rpm_archiver **archiver)
+{
+    RPM_ASSERT(archiver != NULL);
+    if (*archiver == NULL)
+        return;
+    rpm_reader_close(&(*archiver)->reader);
+    rpmi_free((*archiver)->raw);
+    rpmi_free((*archiver)->file);
+    rpmi_free(*archiver);
+    *archiver = NULL;
+}
