@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/tier/tiered.h"
+
+using namespace loop;
+
+TEST_CASE("archive: segments have every record, and end where their LSNs say", "[unit]")
+{
+    support::Dir dir;
+    Server server(4u << 20);
+    Conn conn(server, queued());
+    Log log(conn, "orders/a", WRITER, 1u << 20);
+    Tier tier(dir / "");
+    Archiver archiver(tier, log);
+    std::vector<Record> wrote = fill(log, 4 * SPAN);
+    int error;
+
+    CHECK(archiver.all(0) >= 3);
+    uint64_t whole = rpm_archiver_lsn(archiver.archiver);
+    CHECK(whole >= 3 * SPAN);
+    CHECK(whole <= info(log).tail_lsn);
+    CHECK(archiver.all(1) == (whole < info(log).tail_lsn ? 1 : 0));
+    CHECK(rpm_archiver_lsn(archiver.archiver) == info(log).tail_lsn);
+    CHECK(archiver.all(1) == 0);
+    CHECK(stored_records(tier, log.log->log_id, &error) == wrote);
+    CHECK(error == 0);
+    CHECK(stored_records(tier, log.log->log_id, &error, wrote[7].lsn) ==
+          std::vector<Record>(wrote.begin() + 7, wrote.end()));
+
+    rpm_tier_log found = rpm_tier_log_init();
+    REQUIRE(rpm_tier_entry(tier, 0, &found) == 1);
+    CHECK(found.name == std::string("orders/a"));
+    CHECK(found.first_lsn == 0);
+    CHECK(found.end_lsn == info(log).tail_lsn);
+    CHECK(found.records == wrote.size());
+    CHECK(found.gaps == 0);
+    CHECK(found.segments == files(dir / "").size());
+    CHECK(found.stored_bytes < found.raw_bytes);
+    CHECK(rpm_tier_entry(tier, 1, &found) == 0);
+}
+
+TEST_CASE("archive: two archivers, one begun later, store the same segments", "[unit]")
+{
+    support::Dir one;
+    support::Dir two;
+    Server server(4u << 20);
+    Conn conn(server, queued());
+    Log log(conn, "a", WRITER, 1u << 20);
+    Tier tier(one / "");
+    Tier other(two / "");
+    std::vector<Record> wrote = fill(log, 2 * SPAN + 700);
+    {
+        Archiver archiver(tier, log);
+        archiver.all(0); // drops what is not full
+    }
+    fill(log, 3 * SPAN, 1000);
+    Archiver again(tier, log);
+    again.all(0);
+    Archiver late(other, log);
+    late.all(0);
+
+    std::vector<std::string> first = files(one / "");
+    std::vector<std::string> second = files(two / "");
+    REQUIRE(first.size() == second.size());
+    REQUIRE(first.size() >= 4);
+    for (size_t i = 0; i < first.size(); i++) {
+        CHECK(first[i].substr((one / "").size()) == second[i].substr((two / "").size()));
+        CHECK(bytes_of(first[i]) == bytes_of(second[i]));
+    }
+}
+
+TEST_CASE("archive: a store that fails is tried again, and loses nothing", "[unit]")
+{
+    support::Dir dir;
+    Server server(4u << 20);
+    Conn conn(server, queued());
+    Log log(conn, "a", WRITER, 1u << 20);
+    Tier tier(dir / "");
+    Archiver archiver(tier, log);
+    std::vector<Record> wrote = fill(log, 2 * SPAN);
+    int error;
+
+    // A file where the log's folder would be.
+    char folder[RPMI_SEGMENT_FOLDER_CHARS + 1];
+    rpmi_segment_folder_put(folder, log.log->log_id);
+    write_bytes(dir / folder, "");
+    CHECK(rpm_archiver_turn(archiver.archiver, 0) < 0);
+    CHECK(std::string(rpm_last_error()).find(dir / "") != std::string::npos);
+    CHECK(rpm_archiver_lsn(archiver.archiver) == 0);
+    std::filesystem::remove(dir / folder);
+    archiver.all(1);
+    CHECK(stored_records(tier, log.log->log_id, &error) == wrote);
+}
+
+TEST_CASE("archive: segments of another history are refused", "[unit]")
+{
+    support::Dir dir;
+    Server server(4u << 20);
+    Conn conn(server, queued());
+    Tier tier(dir / "");
+    std::vector<unsigned char> backup;
+    rpm_archiver *archiver = nullptr;
+
+    {
+        Log log(conn, "a", WRITER, 1u << 20);
+        fill(log, SPAN);
+        log.close();
+        backup = server.pool.bytes;
+        REQUIRE(log.open(conn, "a", tiered(nullptr, 0)) == 0);
+        fill(log, SPAN, 500);
+        Archiver first(tier, log);
+        first.all();
+    }
+    // The pool is restored, and other records are appended.
+    conn.close();
+    server.stop();
+    server.pool.bytes = backup;
+    server.pool.kept = backup;
+    REQUIRE(server.start() == 0);
+    Conn again(server, queued());
+    Log log(again, "a", WRITER);
+    CHECK(rpm_archiver_open(tier, log, &archiver) == RPM_E_CORRUPT);
+    fill(log, 2 * SPAN, 900);
+    CHECK(rpm_archiver_open(tier, log, &archiver) == RPM_E_CORRUPT);
+    CHECK(std::string(rpm_last_error()).find("restored from a backup") != std::string::npos);
+    CHECK(archiver == nullptr);
+}
+
+TEST_CASE("archive: records that are not durable are in no segment", "[unit]")
+{
+    support::Dir dir;
+    Server server(4u << 20);
+    Tier tier(dir / "");
+    int error;
+    std::vector<Record> in_segments;
+    uint64_t log_id;
+    {
+        Conn conn(server, queued());
+        Log log(conn, "a", WRITER, 1u << 20, RPM_VISIBLE);
+        Archiver archiver(tier, log);
+
+        fill(log, SPAN + 5000);
+        archiver.all();
+        log_id = log.log->log_id;
+        in_segments = stored_records(tier, log_id, &error);
+        CHECK(!in_segments.empty());
+    }
+    server.power_cut();
+    REQUIRE(server.start() == 0);
+    Conn conn(server, queued());
+    Log log(conn, "a", 0);
+    std::vector<Record> kept = read_all(log);
+    REQUIRE(kept.size() >= in_segments.size());
+    CHECK(std::vector<Record>(kept.begin(), kept.begin() + static_cast<long>(in_segments.size())) ==
+          in_segments);
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/tier/tiered.h"
+
+extern "C" {
+#include "base/bytes.h"
+#include "base/sum.h"
+}
+
+using namespace loop;
+
+namespace
+{
+
+// A log whose records are in segments.
+struct Stored {
+    support::Dir dir;
+    Server server{ 4u << 20 };
+    Conn conn{ server, queued() };
+    Log log{ conn, "a", WRITER, 1u << 20 };
+    Tier tier{ dir / "" };
+    std::vector<Record> wrote;
+
+    Stored()
+    {
+        Archiver archiver(tier, log);
+
+        wrote = fill(log, 2 * SPAN);
+        archiver.all();
+    }
+    // What reading the log from its segments ends with.
+    int reading(size_t *records = nullptr)
+    {
+        int error;
+        std::vector<Record> found = stored_records(tier, log.log->log_id, &error);
+
+        REQUIRE(found.size() <= wrote.size());
+        CHECK(found ==
+              std::vector<Record>(wrote.begin(), wrote.begin() + static_cast<long>(found.size())));
+        if (records != nullptr)
+            *records = found.size();
+        return error;
+    }
+};
+
+} // namespace
+
+TEST_CASE("load: a byte that is damaged anywhere is found, and no wrong record is read", "[unit]")
+{
+    Stored stored;
+    std::vector<std::string> all = files(stored.dir / "");
+    std::string whole = bytes_of(all[1]);
+    std::set<int> errors;
+
+    for (size_t at = 0; at < whole.size(); at += at < 300 ? 1 : 997) {
+        std::string damaged = whole;
+
+        damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+        write_bytes(all[1], damaged);
+        int error = stored.reading();
+        CHECK(error < 0);
+        errors.insert(error);
+        CHECK(std::string(rpm_last_error()).find(all[1].substr((stored.dir / "").size())) !=
+              std::string::npos);
+    }
+    CHECK(errors == std::set<int>{ RPM_E_CORRUPT, RPM_E_FOREIGN, RPM_E_VERSION });
+    write_bytes(all[1], whole);
+    CHECK(stored.reading() == 0);
+}
+
+TEST_CASE("load: a file that was cut off, made longer, or renamed is refused", "[unit]")
+{
+    Stored stored;
+    std::vector<std::string> all = files(stored.dir / "");
+    std::string whole = bytes_of(all[1]);
+
+    for (size_t bytes : { size_t(0), size_t(1), size_t(255), size_t(256), whole.size() - 1 }) {
+        write_bytes(all[1], whole.substr(0, bytes));
+        CHECK(stored.reading() == RPM_E_CORRUPT);
+    }
+    write_bytes(all[1], whole + "x");
+    CHECK(stored.reading() == RPM_E_CORRUPT);
+    write_bytes(all[1], bytes_of(all[0]));
+    CHECK(stored.reading() == RPM_E_CORRUPT);
+    std::filesystem::remove(all[1]);
+    size_t records;
+    CHECK(stored.reading(&records) == 0); // the segments have a gap there
+    CHECK(records < stored.wrote.size());
+    std::filesystem::create_directory(all[1]);
+    CHECK(stored.reading() == RPM_E_CORRUPT);
+}
+
+TEST_CASE("load: a header that asks for too much memory is refused before it gets any", "[unit]")
+{
+    Stored stored;
+    std::vector<std::string> all = files(stored.dir / "");
+    std::string bomb = bytes_of(all[0]);
+    rpmi_segment segment;
+
+    // Its checksums are right, as in a segment that was made on purpose.
+    REQUIRE(rpmi_segment_get(bomb.data(), &segment) == 0);
+    rpmi_store64(&bomb[64], 1ull << 40);
+    rpmi_store64(&bomb[248], rpmi_sum(bomb.data(), 248));
+    write_bytes(all[0], bomb);
+    CHECK(stored.reading() == RPM_E_CORRUPT);
+    rpmi_store64(&bomb[64], RPMI_SEGMENT_RAW_MAX);
+    rpmi_store64(&bomb[248], rpmi_sum(bomb.data(), 248));
+    write_bytes(all[0], bomb);
+    CHECK(stored.reading() == RPM_E_CORRUPT);
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "support/catch.h"
+
+extern "C" {
+#include "tier/names.h"
+}
+
+#include <vector>
+
+struct Listed {
+    rpmi_store store{ nullptr };
+    std::vector<std::pair<uint64_t, uint64_t>> ranges;
+    rpmi_store_ops ops{};
+    rpmi_names names{};
+
+    explicit Listed(std::vector<std::pair<uint64_t, uint64_t>> all) : ranges(std::move(all))
+    {
+        ops.segments = [](rpmi_store *of, uint64_t log_id, rpmi_segment_visit *visit,
+                          void *context) {
+            int err = 0;
+
+            for (auto [first, end] : reinterpret_cast<Listed *>(of)->ranges) {
+                rpmi_segment_name name = { log_id, first, end };
+
+                if ((err = visit(context, &name)) != 0)
+                    break;
+            }
+            return err;
+        };
+        store.ops = &ops;
+        REQUIRE(rpmi_names_list(&names, &store) == 0);
+    }
+    ~Listed()
+    {
+        rpmi_names_drop(&names);
+    }
+    uint64_t end_at(uint64_t lsn) const
+    {
+        const rpmi_segment_name *found = rpmi_names_find(&names, lsn);
+
+        return found == nullptr ? 0 : found->end_lsn;
+    }
+    uint64_t last(uint64_t lsn, uint64_t limit = UINT64_MAX) const
+    {
+        const rpmi_segment_name *found = rpmi_names_last(&names, lsn, limit);
+
+        return found == nullptr ? 0 : found->end_lsn;
+    }
+};
+
+TEST_CASE("names: the segment that has an LSN, in any order, and over each other", "[unit]")
+{
+    Listed listed({ { 640, 1280 }, { 0, 640 }, { 64, 128 }, { 2560, 2624 }, { 1280, 1920 } });
+
+    CHECK(listed.end_at(0) == 640);
+    CHECK(listed.end_at(100) == 640); // and not the shorter one
+    CHECK(listed.end_at(639) == 640);
+    CHECK(listed.end_at(640) == 1280);
+    CHECK(listed.end_at(1919) == 1920);
+    CHECK(listed.end_at(1920) == 0);
+    CHECK(listed.end_at(2600) == 2624);
+    CHECK(listed.end_at(2624) == 0);
+    CHECK(listed.last(0) == 1920); // a gap follows
+    CHECK(listed.last(700) == 1920);
+    CHECK(listed.last(0, 1919) == 1280);
+    CHECK(listed.last(0, 639) == 0);
+    CHECK(listed.last(2000) == 0);
+    CHECK(listed.last(2560) == 2624);
+}
+
+TEST_CASE("names: of many segments, and of none", "[unit]")
+{
+    std::vector<std::pair<uint64_t, uint64_t>> ranges;
+
+    for (uint64_t i = 0; i < 1000; i++)
+        ranges.push_back({ i * 37 % 1000 * 64, i * 37 % 1000 * 64 + 64 });
+    Listed listed(ranges);
+    for (uint64_t lsn = 0; lsn < 64000; lsn += 7)
+        REQUIRE(listed.end_at(lsn) == lsn / 64 * 64 + 64);
+    CHECK(listed.last(64) == 64000);
+    Listed none({});
+    CHECK(none.end_at(0) == 0);
+    CHECK(none.last(0) == 0);
+}
