@@ -149,6 +149,40 @@ static int store_segment(struct rpm_archiver *archiver)
     return 0;
 }
 
+/* Another archiver has stored the records that this one was to read next, and a writer has trimmed
+ * them: go on behind what is stored. RPM_E_TRIMMED: they are in no segment. */
+static int catch_up(struct rpm_archiver *archiver)
+{
+    struct rpm_log *log = archiver->log;
+    struct rpmi_stored stored;
+    int found =
+        rpmi_tier_stored(archiver->tier, log->log_id, archiver->stored_lsn, UINT64_MAX, &stored);
+
+    if (found == RPM_E_NOENT || (found == 0 && stored.end_lsn < log->head.trim_lsn))
+        return rpmi_fail(RPM_E_TRIMMED,
+                         "log '%s' was trimmed to LSN %" PRIu64 ", and no segment in '%s' has its "
+                         "records from %" PRIu64 " on",
+                         log->name, log->head.trim_lsn, archiver->tier->cold.where,
+                         archiver->stored_lsn);
+    if (found != 0)
+        return found;
+    rpm_reader_close(&archiver->reader);
+    return start(archiver);
+}
+
+/* The next record, as rpm_reader_next(). */
+static int next_record(struct rpm_archiver *archiver, struct rpm_record *record)
+{
+    int found = archiver->reader == NULL ? start(archiver) : 0;
+
+    if (found == 0)
+        found = rpm_reader_next(archiver->reader, record);
+    if (found != RPM_E_TRIMMED)
+        return found;
+    found = catch_up(archiver);
+    return found != 0 ? found : rpm_reader_next(archiver->reader, record);
+}
+
 int rpm_archiver_turn(struct rpm_archiver *archiver, int tail)
 {
     rpmi_begin();
@@ -158,7 +192,7 @@ int rpm_archiver_turn(struct rpm_archiver *archiver, int tail)
 
     RPM_ASSERT(archiver != NULL);
     while (!archiver->full) {
-        int found = rpm_reader_next(archiver->reader, &record);
+        int found = next_record(archiver, &record);
 
         if (found < 0 || (found == 0 && (tail == 0 || archiver->segment.records == 0)))
             return found;

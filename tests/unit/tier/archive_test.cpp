@@ -153,3 +153,36 @@ TEST_CASE("archive: records that are not durable are in no segment", "[unit]")
     CHECK(std::vector<Record>(kept.begin(), kept.begin() + static_cast<long>(in_segments.size())) ==
           in_segments);
 }
+
+TEST_CASE("archive: behind another archiver, after a trim of what that one stored", "[unit]")
+{
+    support::Dir dir;
+    Server server(4u << 20);
+    Conn conn(server, queued());
+    Log log(conn, "a", WRITER, 256u << 10);
+    Tier tier(dir / "");
+    Archiver slow(tier, log);
+    std::vector<Record> wrote;
+    int error;
+
+    for (uint64_t lap = 0; lap < 8; lap++) {
+        Archiver fast(tier, log);
+        std::vector<Record> more = fill(log, 90000, lap * 1000);
+
+        wrote.insert(wrote.end(), more.begin(), more.end());
+        if (lap % 3 == 2)
+            slow.all(0);
+        fast.all(lap % 2 == 0);
+        REQUIRE(rpm_log_trim(log, rpm_archiver_lsn(fast.archiver)) == 0);
+    }
+    slow.all(1);
+    CHECK(rpm_archiver_lsn(slow.archiver) == info(log).tail_lsn);
+    CHECK(stored_records(tier, log.log->log_id, &error) == wrote);
+    // Records that no archiver has stored are a gap, and an error.
+    fill(log, 90000, 9000);
+    uint64_t tail = info(log).tail_lsn;
+    fill(log, 90000, 9500);
+    REQUIRE(rpm_log_trim(log, tail) == 0);
+    fill(log, 90000, 9700);
+    CHECK(rpm_archiver_turn(slow.archiver, 0) == RPM_E_TRIMMED);
+}
