@@ -19,9 +19,14 @@ static const char *const kExamples =
     "  rpm-log info --json shm:pool events\n"
     "  rpm-log verify shm:pool events                 exit status 1 if bytes were damaged\n"
     "  rpm-log trim shm:pool events --keep-records 1000\n"
+    "  rpm-log cat shm:pool events --tier DIR         those too that were trimmed (rpm-agent)\n"
+    "  rpm-log cat --from-segments DIR events         those in the segments, without a server\n"
     "  rpm-log repair shm:pool events                 report how a damaged log can be repaired\n"
     "  rpm-log list shm:pool\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.";
+
+static const char *const kTierText =
+    "folder of segments, which rpm-agent stores, with the records that were trimmed";
 
 static CLI::App *command(CLI::App &app, const std::string &name, const std::string &text,
                          Common &common, bool named)
@@ -63,6 +68,10 @@ static void add_append(CLI::App &app, AppendOptions &options)
     sub->add_option("--async", options.async, "records outstanding at once (1)")
         ->check(CLI::Range(1u, 65536u));
     sub->add_flag("--takeover", options.takeover, "fence a writer that is still connected");
+    sub->add_option("--tier", options.tier,
+                    "when the log is full, trim the records that this folder of segments has, and "
+                    "wait up to --timeout for rpm-agent to store more")
+        ->type_name("DIR");
     sub->add_flag("--resume", options.resume,
                   "the log has the first records of the input: continue behind them");
     sub->add_option("--ack-file", options.ack_file,
@@ -80,6 +89,19 @@ static void add_append(CLI::App &app, AppendOptions &options)
         "cat gives the input back byte for byte. SIGINT ends after the current record.");
 }
 
+/* cat needs a server and a log, or a folder and perhaps a log. */
+static void check_place(CatOptions &options)
+{
+    if (options.segments.empty()) {
+        if (options.url.empty() || options.name.empty())
+            throw CLI::RequiredError(options.url.empty() ? "URL" : "NAME");
+        return;
+    }
+    if (!options.name.empty() || !options.tier.empty())
+        throw CLI::ExcludesError("--from-segments", "a URL and --tier");
+    options.name.swap(options.url);
+}
+
 static void add_readers(CLI::App &app, CatOptions &cat_options, CatOptions &tail_options)
 {
     CLI::App *sub = command(app, "cat", "Print the records", cat_options, true);
@@ -89,15 +111,37 @@ static void add_readers(CLI::App &app, CatOptions &cat_options, CatOptions &tail
     sub->add_flag("--lsn", cat_options.lsn, "print the LSN and a tab before each record");
     cli::level_option(sub, cat_options.level,
                       "the level that a printed record has reached (visible)");
+    sub->add_option("--tier", cat_options.tier, kTierText)->type_name("DIR");
+    sub->add_option(
+           "--from-segments", cat_options.segments,
+           "read this folder of segments alone; then there is no URL, and the log is named "
+           "only if there are several")
+        ->type_name("DIR");
+    sub->get_option("URL")->required(false);
+    sub->get_option("NAME")->required(false);
+    sub->callback([&cat_options] { check_place(cat_options); });
 
     sub = command(app, "tail", "Print the last records, and follow", tail_options, true);
     sub->add_flag("-f,--follow", tail_options.follow, "wait for more until SIGINT");
     sub->add_option("-n,--records", tail_options.last,
                     "start this many records before the end (10)");
     sub->add_option("--from", tail_options.from, "LSN of the first record");
+    sub->add_option("--tier", tail_options.tier, kTierText)->type_name("DIR");
     sub->add_flag("--lsn", tail_options.lsn, "print the LSN and a tab before each record");
     cli::level_option(sub, tail_options.level,
                       "the level that a printed record has reached (visible)");
+}
+
+static void add_segments(CLI::App &app, SegmentsOptions &options)
+{
+    CLI::App *sub = app.add_subcommand("segments", "List and verify a folder of segments");
+
+    sub->add_option("DIR", options.folder, "the folder")->required();
+    sub->add_option("LOG", options.log, "name or id of a log (all)");
+    sub->add_flag("--verify", options.verify, "read and check every record");
+    sub->add_option("--drop-before", options.drop,
+                    "remove the segments that end before this LSN, or there");
+    sub->add_flag("--json", options.json, "as JSON");
 }
 
 static void add_trim(CLI::App &app, TrimOptions &options)
@@ -139,6 +183,7 @@ int main(int argc, char **argv)
     CatOptions tail_options;
     TrimOptions trim_options;
     RepairOptions repair_options;
+    SegmentsOptions segments_options;
     Common info_options;
     Common verify_options;
     Common list_options;
@@ -153,6 +198,7 @@ int main(int argc, char **argv)
         ->add_flag("--json", info_options.json, "as JSON");
     command(app, "verify", "Check every record", verify_options, true)
         ->add_flag("--json", verify_options.json, "as JSON");
+    add_segments(app, segments_options);
     add_trim(app, trim_options);
     add_repair(app, repair_options);
     command(app, "list", "List the logs and regions of the pool", list_options, false)
@@ -169,6 +215,8 @@ int main(int argc, char **argv)
             return append(append_options);
         if (name == "cat")
             return cat(cat_options);
+        if (name == "segments")
+            return segments(segments_options);
         if (name == "tail")
             return tail(tail_options);
         if (name == "info")

@@ -86,6 +86,13 @@ struct RegionClose {
     }
 };
 
+struct TierClose {
+    void operator()(rpm_tier *tier) const
+    {
+        rpm_tier_close(&tier);
+    }
+};
+
 struct LocksClose {
     void operator()(rpm_locks *locks) const
     {
@@ -94,6 +101,7 @@ struct LocksClose {
 };
 
 /* Declare handles in this order in a struct, so that a dependent object is closed first. */
+using Tier = std::unique_ptr<rpm_tier, TierClose>;
 using Conn = std::unique_ptr<rpm_conn, ConnClose>;
 using Log = std::unique_ptr<rpm_log, LogClose>;
 using Reader = std::unique_ptr<rpm_reader, ReaderClose>;

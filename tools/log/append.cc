@@ -159,6 +159,29 @@ int Appender::post_one(uint64_t seq)
     return err;
 }
 
+/* The log is full: wait until rpm-agent has stored records, which the next append then trims. What
+ * is outstanding must be acknowledged before it can be stored. */
+void Appender::await_room(int err)
+{
+    uint64_t now = now_ns();
+    int reaped;
+
+    if (full_since_ns_ == 0)
+        full_since_ns_ = now;
+    if (options_.tier.empty() || cli::stopped() ||
+        now - full_since_ns_ > static_cast<uint64_t>(options_.timeout * 1e9))
+        fail(err);
+    reaped = rpm_log_persist(session_.log.get());
+    if (reaped == 0)
+        reaped = reap();
+    if (is_unreachable(reaped))
+        recover(reaped);
+    else if (reaped < 0)
+        fail(reaped);
+    show_progress(", waiting for rpm-agent");
+    sleep_ns(1000000);
+}
+
 void Appender::post_all()
 {
     while (posted_ < filled_) {
@@ -166,6 +189,11 @@ void Appender::post_all()
 
         if (err == 0) {
             posted_++;
+            full_since_ns_ = 0;
+            continue;
+        }
+        if (err == RPM_E_FULL) {
+            await_room(err);
             continue;
         }
         if (err == RPM_E_BUSY) {

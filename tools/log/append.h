@@ -64,6 +64,7 @@ class Appender
     void pace();
     void post_all();
     int post_one(uint64_t seq);
+    void await_room(int err);
     void acknowledge(uint64_t lsn);
     int reap();
     void drain();
@@ -95,6 +96,7 @@ class Appender
     uint64_t torn_ = 0;
     uint64_t start_ns_ = 0;
     uint64_t record_max_ = 0;
+    uint64_t full_since_ns_ = 0; /* 0: an append was accepted since */
 };
 
 } // namespace logtool

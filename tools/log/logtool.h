@@ -21,6 +21,7 @@ struct Common {
     std::string hints = "all";
     uint32_t method = 0; /* enum rpm_method */
     uint32_t level = 0;  /* enum rpm_level */
+    std::string tier;    /* folder of segments; empty: none */
     bool json = false;
 };
 
@@ -43,8 +44,17 @@ struct CatOptions : Common {
     uint64_t from = 0;
     uint64_t count = UINT64_MAX;
     uint64_t last = 10;
+    std::string segments; /* read this folder alone; empty: a server */
     bool lsn = false;
     bool follow = false;
+};
+
+struct SegmentsOptions {
+    std::string folder;
+    std::string log; /* name or id; empty: all */
+    uint64_t drop = 0;
+    bool verify = false;
+    bool json = false;
 };
 
 struct TrimOptions : Common {
@@ -69,6 +79,7 @@ struct Session {
 
     rpm_conn_opts conn_opts;
     std::string secret;
+    cli::Tier tier;
     cli::Conn conn;
     cli::Log log;
     cli::Reader reader;
@@ -100,12 +111,28 @@ inline bool is_unreachable(int err)
 /* Write all bytes to @fd, named @path in an error; false: its reader has closed it. */
 bool write_all(int fd, const std::string &path, const char *data, size_t len);
 
+struct TierReaderClose {
+    void operator()(rpm_tier_reader *reader) const
+    {
+        rpm_tier_reader_close(&reader);
+    }
+};
+using TierReader = std::unique_ptr<rpm_tier_reader, TierReaderClose>;
+
+/* Open a folder of segments. */
+cli::Tier open_tier(const std::string &folder);
+
+/* The logs of a folder of segments, or only the one of this name or id, which must be there. */
+std::vector<rpm_tier_log> tier_logs(rpm_tier *tier, const std::string &folder,
+                                    const std::string &log);
+
 /* "durable, by store (domain adr, declared)" */
 std::string domain_text(const rpm_facts &facts);
 
 int append(const AppendOptions &options);
 int cat(const CatOptions &options);
 int tail(const CatOptions &options);
+int segments(const SegmentsOptions &options);
 int info(const Common &common);
 int verify(const Common &common);
 int trim(const TrimOptions &options);

@@ -78,8 +78,36 @@ static void print(Session &session, Output &output, const char *command, uint64_
     cli::check(command, found);
 }
 
+/* The records of a log in a folder of segments, without a server. */
+static int cat_segments(const CatOptions &options)
+{
+    cli::Tier tier = open_tier(options.segments);
+    std::vector<rpm_tier_log> logs = tier_logs(tier.get(), options.segments, options.name);
+    rpm_tier_reader *opened = nullptr;
+    Output output(options.lsn);
+    rpm_record record;
+    int found = 1;
+
+    if (logs.size() != 1)
+        throw cli::Failure(options.segments + " has " + std::to_string(logs.size()) +
+                           " logs: name one of them ('rpm-log segments' lists them)");
+    cli::check("cat", rpm_tier_reader_open(tier.get(), logs.front().log_id, options.from, &opened));
+    TierReader reader(opened);
+    for (uint64_t left = options.count; found == 1 && left > 0 && !cli::stopped(); left--) {
+        found = rpm_tier_reader_next(reader.get(), &record);
+        if (found == 1 && !output.put(record))
+            return cli::kDone;
+    }
+    (void)output.flush();
+    cli::check("cat", found);
+    return cli::kDone;
+}
+
 int cat(const CatOptions &options)
 {
+    if (!options.segments.empty())
+        return cat_segments(options);
+
     Session session(options);
     Output output(options.lsn);
 

@@ -19,6 +19,8 @@ Session::Session(const Common &common)
     conn_opts.timeout_us = static_cast<uint64_t>(std::ceil(common.timeout * 1e6));
     conn_opts.method = common.method;
     conn_opts.hints = common.hints.c_str();
+    if (!common.tier.empty())
+        tier = open_tier(common.tier);
     if (!common.secret_file.empty()) {
         secret = cli::read_secret(common.secret_file);
         conn_opts.secret = secret.c_str();
@@ -46,6 +48,7 @@ void Session::open_log(const Common &common, rpm_log_opts opts)
     rpm_log *fresh = nullptr;
     int err;
 
+    opts.tier = tier.get();
     while ((err = rpm_log_open(conn.get(), common.name.c_str(), &opts, &fresh)) != 0) {
         /* A writer that was just killed may still count as alive, and the server may go down. */
         bool retry = is_unreachable(err) || (err == RPM_E_OWNED && reconnect > 0);
@@ -67,6 +70,7 @@ void Session::open_reader(uint64_t from, uint32_t level)
 
     opts.from_lsn = from;
     opts.level = level;
+    opts.tier = tier.get();
     cli::check("read", rpm_reader_open(log.get(), &opts, &fresh));
     reader.reset(fresh);
     memory += 256u << 10;

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rpm_agent.cc: rpm-agent: store the records of a server's logs as segments in a folder, so that
+ * their writers may trim them. It is optional: a log whose agent has ended gets full, and nothing
+ * is lost.
+ *
+ * One thread goes from log to log. What it knows is in the logs and the segments, so it may be
+ * killed at any time, and several may run for the same logs.
+ *
+ * Tests: tests/tools/agent_test, tests/kill/agent_segments
+ */
+#include "cli.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cinttypes>
+#include <map>
+#include <thread>
+#ifdef HAVE_SYSTEMD
+#include <systemd/sd-daemon.h>
+#endif
+
+namespace
+{
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kIdleMin{ 1 }; /* between two looks at logs that have nothing new */
+constexpr milliseconds kIdleMax{ 50 };
+constexpr milliseconds kListEvery{ 1000 }; /* a look for logs that were created or removed */
+constexpr milliseconds kRetryMin{ 100 };   /* after an error, doubled each time */
+constexpr milliseconds kRetryMax{ 10000 };
+
+const char *const kExamples =
+    "Examples:\n"
+    "  rpm-agent --pool shm:pool --tier /srv/segments              all logs of the server\n"
+    "  rpm-agent --pool tcp://host:7430/pool --secret-file key --tier /srv/segments --log journal\n"
+    "  rpm-agent --pool shm:pool --tier /backup --once             a backup of all logs\n"
+    "  rpm-log append shm:pool journal --tier /srv/segments        a writer that is never full\n"
+    "  rpm-log cat --from-segments /srv/segments journal           without a server\n"
+    "Signals: SIGTERM and SIGINT end it; records of a segment that is not full are not stored "
+    "then.";
+
+struct Options {
+    std::string pool;
+    std::string tier;
+    std::vector<std::string> logs; /* empty: all */
+    uint64_t segment = 0;
+    double timeout = 5;
+    bool once = false;
+    bool quiet = false;
+};
+
+void notice(const std::string &text)
+{
+    fprintf(stderr, "rpm-agent: %s\n", text.c_str());
+}
+
+/* When to try again what failed: at once, then at growing intervals. */
+class Retry
+{
+  public:
+    bool due() const
+    {
+        return Clock::now() >= at_;
+    }
+    void failed()
+    {
+        wait_ = wait_ == milliseconds(0) ? kRetryMin : std::min(wait_ * 2, kRetryMax);
+        at_ = Clock::now() + wait_;
+    }
+    void succeeded()
+    {
+        wait_ = milliseconds(0);
+    }
+
+  private:
+    Clock::time_point at_ = Clock::time_point::min();
+    milliseconds wait_{ 0 };
+};
+
+struct ArchiverClose {
+    void operator()(rpm_archiver *archiver) const
+    {
+        rpm_archiver_close(&archiver);
+    }
+};
+
+/* A log that is stored. */
+struct Stored {
+    cli::Log log;
+    std::unique_ptr<rpm_archiver, ArchiverClose> archiver;
+    Retry retry;
+    std::string told; /* the error that was printed last, so that it is printed once */
+    uint64_t segments = 0;
+};
+
+class Agent
+{
+  public:
+    explicit Agent(const Options &options) : options_(options) {}
+
+    int run();
+
+  private:
+    void connect();
+    void list();
+    bool turn_all();
+    bool turn(const std::string &name, Stored &stored);
+    void open(const std::string &name, Stored &stored);
+    void failed(const std::string &name, Stored &stored, int err);
+    bool is_wanted(const std::string &name) const;
+
+    const Options &options_;
+    cli::Tier tier_;
+    cli::Conn conn_;
+    std::map<std::string, Stored> logs_;
+    Clock::time_point list_at_ = Clock::time_point::min();
+    uint64_t segments_ = 0;
+    bool failed_ = false;
+};
+
+/* Can it succeed when the server can be reached again? */
+bool is_unreachable(int err)
+{
+    return err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED;
+}
+
+bool Agent::is_wanted(const std::string &name) const
+{
+    return options_.logs.empty() ||
+           std::find(options_.logs.begin(), options_.logs.end(), name) != options_.logs.end();
+}
+
+void Agent::connect()
+{
+    rpm_conn_opts opts = rpm_conn_opts_init();
+
+    opts.timeout_us = static_cast<uint64_t>(options_.timeout * 1e6);
+    conn_ = cli::connect(options_.pool, &opts);
+}
+
+/* Look for logs that are new, and for those that are not there any more. */
+void Agent::list()
+{
+    rpm_entry entry = rpm_entry_init();
+    std::map<std::string, Stored> kept;
+
+    for (uint32_t i = 0; cli::check("list", rpm_conn_entry(conn_.get(), i, &entry)) == 1; i++)
+        if (entry.kind == RPM_KIND_LOG && is_wanted(entry.name))
+            kept[entry.name] = std::move(logs_[entry.name]);
+    logs_.swap(kept);
+    for (const std::string &name : options_.logs)
+        if (options_.once && logs_.count(name) == 0)
+            throw cli::Failure("no log '" + name + "' at " + options_.pool);
+    list_at_ = Clock::now() + kListEvery;
+}
+
+void Agent::open(const std::string &name, Stored &stored)
+{
+    rpm_log_opts opts = rpm_log_opts_init();
+    rpm_log *log = nullptr;
+    rpm_archiver *archiver = nullptr;
+
+    stored.archiver.reset();
+    stored.log.reset();
+    cli::check(name, rpm_log_open(conn_.get(), name.c_str(), &opts, &log));
+    stored.log.reset(log);
+    cli::check(name, rpm_archiver_open(tier_.get(), log, &archiver));
+    stored.archiver.reset(archiver);
+}
+
+/* Print an error once, and decide what to do about it. */
+void Agent::failed(const std::string &name, Stored &stored, int err)
+{
+    std::string text = rpm_last_error();
+
+    if (text.empty())
+        text = rpm_strerror(err);
+    if (text != stored.told)
+        notice(name + ": " + rpm_error_name(err) + ": " + text);
+    stored.told = text;
+    stored.retry.failed();
+    failed_ = true;
+    /* The segment in memory is stored again after these; after the others the log is read anew. */
+    if (err != RPM_E_NOSPACE && err != RPM_E_DENIED && err != RPM_E_IO)
+        stored.archiver.reset();
+}
+
+/* Store what one log has. True: a segment was stored. */
+bool Agent::turn(const std::string &name, Stored &stored)
+{
+    int more;
+
+    if (!stored.retry.due())
+        return false;
+    try {
+        if (stored.archiver == nullptr)
+            open(name, stored);
+    } catch (const cli::RpmFailure &failure) {
+        if (is_unreachable(failure.err))
+            throw;
+        failed(name, stored, failure.err);
+        return false;
+    }
+    more = rpm_archiver_turn(stored.archiver.get(), options_.once);
+    if (is_unreachable(more))
+        throw cli::RpmFailure(name, more);
+    if (more < 0) {
+        failed(name, stored, more);
+        return false;
+    }
+    stored.retry.succeeded();
+    stored.told.clear();
+    segments_ += static_cast<uint64_t>(more);
+    stored.segments += static_cast<uint64_t>(more);
+    return more > 0;
+}
+
+bool Agent::turn_all()
+{
+    bool any = false;
+
+    if (Clock::now() >= list_at_)
+        list();
+    for (auto &[name, stored] : logs_)
+        any = turn(name, stored) || any;
+    return any;
+}
+
+int Agent::run()
+{
+    rpm_tier_opts opts = rpm_tier_opts_init();
+    rpm_tier *tier = nullptr;
+    milliseconds idle = kIdleMin;
+    Retry retry;
+    bool lost = false;
+
+    opts.segment_span = options_.segment;
+    cli::check("tier", rpm_tier_open(options_.tier.c_str(), &opts, &tier));
+    tier_.reset(tier);
+    connect();
+    list();
+    if (!options_.quiet)
+        notice("ready: " + std::to_string(logs_.size()) + " logs of " + options_.pool + " to " +
+               options_.tier);
+#ifdef HAVE_SYSTEMD
+    sd_notify(0, "READY=1");
+#endif
+    while (!cli::stopped()) {
+        bool any = false;
+
+        try {
+            if (conn_ == nullptr && retry.due()) {
+                connect();
+                list();
+                notice("connected to " + options_.pool + " again");
+                retry.succeeded();
+                lost = false;
+            }
+            any = conn_ != nullptr && turn_all();
+        } catch (const cli::RpmFailure &failure) {
+            if (options_.once || !is_unreachable(failure.err))
+                throw;
+            if (!lost)
+                notice(std::string(failure.what()) + "; trying to connect again");
+            lost = true;
+            retry.failed();
+            logs_.clear();
+            conn_.reset();
+        }
+        if (options_.once && !any)
+            break;
+        idle = any ? kIdleMin : std::min(idle * 2, kIdleMax);
+        if (!any)
+            std::this_thread::sleep_for(idle);
+    }
+    if (!options_.quiet)
+        notice(std::to_string(segments_) + " segments stored");
+    return options_.once && failed_ ? cli::kFailed : cli::kDone;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    CLI::App app("Store the records of logs as segments in a folder.", "rpm-agent");
+    Options options;
+
+    app.footer(kExamples);
+    app.add_option("--pool", options.pool, "the server, such as shm:NAME")->required();
+    app.add_option("--tier", options.tier, "existing folder for the segments")
+        ->type_name("DIR")
+        ->required();
+    app.add_option("--log", options.logs, "only this log; may be given several times");
+    cli::size_option(&app, "--segment", options.segment,
+                     "LSNs of a segment: a power of two from 64K to 64M (4M)");
+    app.add_flag("--once", options.once,
+                 "store all records that there are, the last ones too, and end");
+    app.add_option("--timeout", options.timeout, "seconds that one call may take (5)")
+        ->check(CLI::Range(0.001, 1e6));
+    cli::secret_option(&app);
+    app.add_flag("--quiet", options.quiet, "print errors only");
+    signal(SIGPIPE, SIG_IGN);
+    cli::catch_stop();
+    return cli::run(app, argc, argv, [&] { return Agent(options).run(); });
+}
