@@ -114,8 +114,8 @@ endfunction()
 
 # What scripts/test builds: rpm_quick_tests under ASan and UBSan, and rpm_short_tests in a release
 # build; with --full all of the release build, and rpm_threaded_tests, those with several threads, under TSan.
-# rpm_optional_tests: what depends on RDMA, TLS and NUMA: the transports, the server, and all above them on each
-# transport. scripts/test runs them in the build without these three, where all other objects are as in a release.
+# rpm_optional_tests: what depends on RDMA, TLS, NUMA and LZ4: transports, server, tiers, and all above them on each
+# transport. scripts/test runs them in the build without these, where all other objects are as in a release.
 # rpm_cross_tests: what scripts/cross builds for another architecture and runs by an emulator: all but unit_base,
 # which starts itself as a child, and unit_shm, which needs robust futexes. The emulator of programs carries out
 # neither as a kernel does; the guest of tests/live/lab/arm64 runs these two.
@@ -128,7 +128,7 @@ endif()
 if(LIBRPM_INSTALL OR LIBRPM_TOOLS)
     add_custom_target(rpm_installed)
 endif()
-set(RPM_CROSS "^(golden_format|conform_.*|unit_(conn|log|plan|pool|region|pmem|serve|serve_stream|sim|sim_device|sim_perf|stream|transport|transport_sim|verbs|wire))$")
+set(RPM_CROSS "^(golden_format|conform_.*|unit_(conn|log|plan|pool|region|pmem|serve|serve_stream|sim|sim_device|sim_perf|stream|tier|transport|transport_sim|verbs|wire))$")
 
 # The flags of all tests are equal, so that they can share a precompiled header.
 function(rpm_test_options name)
@@ -206,7 +206,7 @@ function(rpm_test name)
         rpm_unity(${name})
         add_dependencies(rpm_quick_tests ${name})
         list(APPEND arg_LABEL quick)
-        if(name MATCHES "^(unit_(serve|shm|stream|transport|verbs)|conform_)")
+        if(name MATCHES "^(unit_(serve|shm|stream|tier|transport|verbs)|conform_)")
             add_dependencies(rpm_optional_tests ${name})
             list(APPEND arg_LABEL optional)
         endif()

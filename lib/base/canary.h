@@ -65,6 +65,7 @@ enum rpmi_canary {
     RPMI_CANARY_OLD_FLUSH,         /* a write is acknowledged by a flush posted before it */
     RPMI_CANARY_EARLY_LAG,         /* a frame counts records as acknowledged that were only posted
                                       before it */
+    RPMI_CANARY_STORE_VISIBLE,     /* an archiver stores records that are only visible */
     RPMI_CANARY_COUNT,             /* of those above, which the crash suite detects */
 #define RPMI_MODEL_CANARY(name, without) RPMI_CANARY_MODEL_##name,
     RPMI_MODEL_CANARIES(RPMI_MODEL_CANARY)

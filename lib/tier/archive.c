@@ -13,6 +13,7 @@
 #include "tier/tier.h"
 
 #include "base/assert.h"
+#include "base/canary.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sum.h"
@@ -69,7 +70,7 @@ static int start(struct rpm_archiver *archiver)
     if (err != 0)
         return err;
     opts.from_lsn = lsn;
-    opts.level = RPM_DURABLE;
+    opts.level = RPMI_CANARY(STORE_VISIBLE) ? RPM_VISIBLE : RPM_DURABLE;
     err = rpm_reader_open(archiver->log, &opts, &archiver->reader);
     if (err == 0) {
         archiver->stored_lsn = lsn;

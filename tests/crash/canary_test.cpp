@@ -86,6 +86,7 @@ const std::vector<Canary> &canaries()
         { RPMI_CANARY_EARLY_LAG,
           "acknowledgement claimed of what was posted",
           { "append_pipelined", "append_shared" } },
+        { RPMI_CANARY_STORE_VISIBLE, "stored before it is durable", { "tier_pipelined" } },
     };
 
     return list;

@@ -63,6 +63,11 @@ TEST_CASE("crash: recovery, takeover and resuming lose and invent nothing", "[cr
     CHECK(explore_all(recover_scenarios(), legal_setups(RPM_DURABLE), scaled(RUNS)) == 0);
 }
 
+TEST_CASE("crash: what was stored in a tier before it was trimmed is never lost", "[crash]")
+{
+    CHECK(explore_all(tier_scenarios(), legal_setups(RPM_DURABLE), scaled(RUNS_FEW)) == 0);
+}
+
 TEST_CASE("crash: hints change nothing about what survives", "[crash]")
 {
     CHECK(explore_all(

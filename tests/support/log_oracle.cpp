@@ -164,18 +164,20 @@ void LogOracle::read_all(Run &run, rpm_log *log, uint32_t level, bool settled, u
     int more = 0;
 
     run.must(rpm_log_info(log, &info), "info");
-    check_head(info.head_lsn);
+    if (tier == nullptr)
+        check_head(info.head_lsn);
     opts.from_lsn = from_lsn;
+    opts.tier = tier;
     opts.level = level;
     opts.buffer_bytes = 4096;
     run.must(rpm_reader_open(log, &opts, &reader), "reader open");
     try {
         while ((more = run.must(rpm_reader_next(reader, &record), "read")) == 1)
             seen.push_back(identify(record));
-        if (settled && info.records != seen.size())
+        if (settled && tier == nullptr && info.records != seen.size())
             violate("log %s: recovery counted %" PRIu64 " records, %zu can be read", name.c_str(),
                     info.records, seen.size());
-        compare(seen, std::max(info.head_lsn, from_lsn));
+        compare(seen, tier != nullptr ? from_lsn : std::max(info.head_lsn, from_lsn));
     } catch (...) {
         rpm_reader_close(&reader);
         if (level == run.setup.level)
@@ -238,6 +240,7 @@ void LogOracle::verify(Run &run)
     opts.level = run.setup.level;
     opts.inflight_max = inflight_max;
     opts.staging_bytes = 64u << 10;
+    opts.tier = tier;
     run.must(rpm_log_open(run.client(CHECKER), name.c_str(), &opts, &log), "open to write");
     try {
         read_all(run, log, RPM_VISIBLE, true);
@@ -253,13 +256,34 @@ void LogOracle::use_again(Run &run)
     writer_ = std::make_unique<Writer>(run, CHECKER, *this, uint32_t{ RPM_LOG_TAKEOVER });
     for (size_t len : { 40, 300 })
         if (!writer_->try_append(len)) {
-            writer_->trim(0);
+            if (tier != nullptr)
+                archive(run, writer_->log());
+            else
+                writer_->trim(0);
             writer_->append(len);
         }
     // Both are outstanding when this returns: without RPM_MORE the second would wait for the flush
     // of the first.
     if (writer_->try_async(100, RPM_MORE))
         (void)writer_->try_async(8);
+}
+
+void LogOracle::archive(Run &run, rpm_log *log)
+{
+    rpm_archiver *archiver = nullptr;
+    int stored = 0;
+
+    run.must(rpm_archiver_open(tier, log, &archiver), "archiver open");
+    try {
+        while (run.must(rpm_archiver_turn(archiver, 1), "archive") == 1)
+            stored++;
+    } catch (...) {
+        rpm_archiver_close(&archiver);
+        throw;
+    }
+    run.say("stored %d segments of %s, up to %" PRIu64, stored, name.c_str(),
+            rpm_archiver_lsn(archiver));
+    rpm_archiver_close(&archiver);
 }
 
 void LogOracle::close_handles()
@@ -287,6 +311,7 @@ Writer::Writer(Run &run, unsigned who, LogOracle &oracle, uint32_t flags)
     opts.capacity_bytes = oracle.capacity;
     opts.inflight_max = oracle.inflight_max;
     opts.staging_bytes = 64u << 10;
+    opts.tier = oracle.tier;
     oracle.creating();
     run.must(rpm_log_open(run.client(who), oracle.name.c_str(), &opts, &log_), "open to write");
     oracle.created();

@@ -57,9 +57,14 @@ class LogOracle : public Oracle
     // and recovered, so records that were found must stay, and the others must never appear.
     void read_all(Run &run, rpm_log *log, uint32_t level, bool settled, uint64_t from_lsn = 0);
 
+    // Store in the tier what is durable in the log, to its tail.
+    void archive(Run &run, rpm_log *log);
+
     const std::string name;
     const uint64_t capacity;
     uint32_t inflight_max = 64;
+    // Where records are stored before the writer trims them: no record ever goes. NULL: nowhere.
+    rpm_tier *tier = nullptr;
 
   private:
     struct Seen {
