@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tier_bodies.cpp: scenarios with a tier: what a writer trims is in segments, so every record that was
-// acknowledged can be read for ever. Power fails at the server; the folder of the tier does not lose anything.
+// tier_bodies.cpp: scenarios with a tier: what a writer trims is in segments, so every record that
+// was acknowledged can be read for ever. Power fails at the server; the folder of the tier loses
+// nothing.
 #include "crash/bodies.h"
 #include "support/dir.h"
 

@@ -96,6 +96,8 @@ LogOracle::Seen LogOracle::identify(const rpm_record &record) const
 
 void LogOracle::check_head(uint64_t head) const
 {
+    if (tier != nullptr) // the writer trims by itself
+        return;
     if (head < head_least_)
         violate("log %s: the head is %" PRIu64 ", but was acknowledged to be %" PRIu64,
                 name.c_str(), head, head_least_);
@@ -164,8 +166,7 @@ void LogOracle::read_all(Run &run, rpm_log *log, uint32_t level, bool settled, u
     int more = 0;
 
     run.must(rpm_log_info(log, &info), "info");
-    if (tier == nullptr)
-        check_head(info.head_lsn);
+    check_head(info.head_lsn);
     opts.from_lsn = from_lsn;
     opts.tier = tier;
     opts.level = level;
@@ -256,10 +257,7 @@ void LogOracle::use_again(Run &run)
     writer_ = std::make_unique<Writer>(run, CHECKER, *this, uint32_t{ RPM_LOG_TAKEOVER });
     for (size_t len : { 40, 300 })
         if (!writer_->try_append(len)) {
-            if (tier != nullptr)
-                archive(run, writer_->log());
-            else
-                writer_->trim(0);
+            tier != nullptr ? archive(run, writer_->log()) : writer_->trim(0);
             writer_->append(len);
         }
     // Both are outstanding when this returns: without RPM_MORE the second would wait for the flush
@@ -271,18 +269,15 @@ void LogOracle::use_again(Run &run)
 void LogOracle::archive(Run &run, rpm_log *log)
 {
     rpm_archiver *archiver = nullptr;
-    int stored = 0;
 
     run.must(rpm_archiver_open(tier, log, &archiver), "archiver open");
     try {
         while (run.must(rpm_archiver_turn(archiver, 1), "archive") == 1)
-            stored++;
+            run.say("stored a segment of %s", name.c_str());
     } catch (...) {
         rpm_archiver_close(&archiver);
         throw;
     }
-    run.say("stored %d segments of %s, up to %" PRIu64, stored, name.c_str(),
-            rpm_archiver_lsn(archiver));
     rpm_archiver_close(&archiver);
 }
 
