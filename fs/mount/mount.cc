@@ -28,6 +28,9 @@
 namespace rfs
 {
 
+static constexpr int kAbortedTries = 200; /* looks at a directory whose mount ends */
+static constexpr useconds_t kAbortedWaitUs = 10000;
+
 static void initialize(void *, fuse_conn_info *kernel)
 {
     unsigned int wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_AUTO_INVAL_DATA |
@@ -61,19 +64,32 @@ static fuse_lowlevel_ops operations(bool xattrs)
     throw std::runtime_error(what + ": " + strerror(error));
 }
 
-/* Ends a mount whose daemon was killed. */
-static void unmount_dead(const std::string &directory)
+/* The error number of a look at the directory; 0: it is one. While the kernel ends the mount of a
+ * daemon that was killed, it aborts requests: then it is asked again. */
+static int look_at(const std::string &directory)
 {
     struct stat stat {
     };
 
-    if (::stat(directory.c_str(), &stat) == 0) {
-        if (!S_ISDIR(stat.st_mode))
-            fail(directory, ENOTDIR);
-        return;
+    for (int i = 0; i < kAbortedTries; i++) {
+        if (::stat(directory.c_str(), &stat) == 0)
+            return S_ISDIR(stat.st_mode) ? 0 : ENOTDIR;
+        if (errno != ECONNABORTED)
+            return errno;
+        usleep(kAbortedWaitUs);
     }
-    if (errno != ENOTCONN)
-        fail(directory, errno);
+    return ECONNABORTED;
+}
+
+/* Ends a mount whose daemon was killed. */
+static void unmount_dead(const std::string &directory)
+{
+    int error = look_at(directory);
+
+    if (error == 0)
+        return;
+    if (error != ENOTCONN)
+        fail(directory, error);
     if (umount2(directory.c_str(), MNT_DETACH) == 0)
         return;
 
@@ -116,7 +132,8 @@ class Mounted
         session_ = fuse_session_new(&args, &ops, sizeof(ops), &daemon);
         fuse_opt_free_args(&args);
         if (session_ == nullptr)
-            throw std::runtime_error("libfuse refuses the options '" + kernel + "'");
+            throw std::runtime_error("libfuse refuses one of the options '" + kernel +
+                                     "': rpm-fs(1) lists those that there are");
         if (fuse_session_mount(session_, options.directory.c_str()) != 0) {
             fuse_session_destroy(session_);
             throw std::runtime_error(
