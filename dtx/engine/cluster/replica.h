@@ -48,6 +48,9 @@ std::string replica_name(const Cluster &cluster, Replica replica);
  * rebuild that server. */
 [[noreturn]] void fail_damaged(const std::string &what, const Cluster &cluster, Replica replica);
 
+/* The same of the redo logs on a server. @why: of the library. */
+[[noreturn]] void fail_damaged_log(const Cluster &cluster, uint32_t server, const std::string &why);
+
 /* Throws Error, RPM_E_FOREIGN, RPM_E_CORRUPT or RPM_E_VERSION, unless @found is a descriptor of
  * this format. @cluster: has the URLs. */
 void certify(const Descriptor &found, const Cluster &cluster, Replica replica);

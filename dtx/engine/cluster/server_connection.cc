@@ -133,6 +133,8 @@ void ServerConnection::claim_log(uint32_t coordinator, Claim claim)
     err = rpm_log_open(conn(), name.c_str(), &opts, &log_);
     if (!creates && err == RPM_E_NOENT)
         return;
+    if (err == RPM_E_CORRUPT)
+        fail_damaged_log(cluster_, server_, rpm_last_error());
     check(err, "claiming a coordinator's log");
     check(rpm_log_info(log_, &info), "reading the state of a coordinator's log");
     epoch_ = info.epoch;

@@ -239,6 +239,8 @@ bool AllLogs::take(uint32_t coordinator, uint64_t create_bytes)
     err = rpm_log_open(connection_.conn(), name.c_str(), &opts, &log);
     if (err == RPM_E_NOENT)
         return false;
+    if (err == RPM_E_CORRUPT)
+        fail_damaged_log(servers_.cluster(), server(), rpm_last_error());
     check(err, "taking over a coordinator's log");
     logs_[coordinator] = log;
     return true;
