@@ -134,6 +134,11 @@ static dtx::Options options_of(const rfs_opts &opts)
     expect(opts.url_count > 0 && opts.url_count <= kServersMax, EINVAL);
     for (uint32_t i = 0; i < opts.url_count; i++) {
         expect(opts.urls[i] != nullptr, EINVAL);
+        for (uint32_t j = 0; j < i; j++)
+            if (options.urls[j] == opts.urls[i])
+                throw dtx::Error(RPM_E_INVAL, "servers " + std::to_string(j) + " and " +
+                                                  std::to_string(i) + " have the same URL, " +
+                                                  options.urls[j] + ": name each server once");
         options.urls.push_back(opts.urls[i]);
     }
     options.secret = opts.secret != nullptr ? opts.secret : "";
@@ -162,7 +167,15 @@ static void make(const rfs_opts &opts, const rfs_make_opts &make)
     wanted.gid = make.gid;
     wanted.mode = make.mode != 0 ? make.mode : 0755;
     options.replicas = make.replicas != 0 ? make.replicas : 1;
-    make_volume(wanted, std::move(options));
+    try {
+        make_volume(wanted, std::move(options));
+    } catch (const dtx::Error &error) {
+        if (error.code() != RPM_E_EXISTS)
+            throw;
+        throw dtx::Error(RPM_E_EXISTS, "the servers have a volume or database '" + wanted.name +
+                                           "' already: mount it, or choose another name; rpm-fs "
+                                           "mkfs --force removes it, with all of its files");
+    }
 }
 
 static rfs_client *mounted(const rfs_opts &opts)

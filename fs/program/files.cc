@@ -104,6 +104,8 @@ class Files
     /* Calls @take(bytes, size) for the contents of a file, in pieces. */
     void read(const Target &target, const std::function<void(const char *, size_t)> &take);
     void copy(const Target &from, const Target &to, bool recursive);
+    /* Throws: @to is @from, or below it: a copy would have no end. */
+    void expect_outside(const Target &from, const Target &to);
 
   private:
     void copy_contents(const Target &from, const Target &to, mode_t mode);
@@ -234,6 +236,23 @@ void Files::copy_directory(const Target &from, const Target &to, mode_t mode)
     checked(to.text(), to.volume.empty()
                            ? (chmod(to.path.c_str(), mode & 07777) == 0 ? 0 : -errno)
                            : rfs_chmod(client(to), who(), to.path.c_str(), mode & 07777));
+}
+
+void Files::expect_outside(const Target &from, const Target &to)
+{
+    struct stat source = stat(from);
+    Target above = to;
+
+    if (from.volume != to.volume || !S_ISDIR(source.st_mode))
+        return;
+    while (!above.path.empty()) {
+        struct stat found;
+
+        if (find(above, found) && found.st_ino == source.st_ino && found.st_dev == source.st_dev)
+            throw cli::Failure(from.text() + ": cannot copy a directory into itself, " + to.text());
+        above.path.resize(
+            above.path.find_last_of('/') == above.path.npos ? 0 : above.path.find_last_of('/'));
+    }
 }
 
 void Files::copy(const Target &from, const Target &to, bool recursive)
@@ -382,7 +401,11 @@ Body add_copy(CLI::App &app)
             while (name.ends_with('/'))
                 name.pop_back();
             name = name.substr(name.rfind('/') + 1);
-            files.copy(from, into && !name.empty() ? to.in(name) : to, options->flag);
+
+            Target place = into && !name.empty() ? to.in(name) : to;
+
+            files.expect_outside(from, place);
+            files.copy(from, place, options->flag);
         }
         return cli::kDone;
     };

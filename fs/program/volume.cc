@@ -49,7 +49,7 @@ Body add_make(CLI::App &app)
         PlaceOptions place;
         std::string name;
         uint64_t bytes = 0;
-        uint64_t bytes_per_inode = 0;
+        uint64_t bytes_per_inode = 16u << 10;
         uint32_t replicas = 1;
         bool force = false;
     };
@@ -75,6 +75,8 @@ Body add_make(CLI::App &app)
         rfs_opts opts = library_options(servers, options->name, urls);
         rfs_make_opts make = rfs_make_opts_init();
 
+        if (options->bytes_per_inode == 0)
+            throw cli::Failure("--bytes-per-inode is 0; expected is a size, such as 16K");
         make.bytes = options->bytes;
         make.bytes_per_inode = options->bytes_per_inode;
         make.replicas = options->replicas;

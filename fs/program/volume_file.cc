@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -86,9 +87,13 @@ VolumePlace parse_volume_file(const std::string &path, const std::string &text)
 
 VolumePlace read_volume_file(const std::string &path)
 {
+    std::error_code ignored;
     std::ifstream file(path);
     std::ostringstream text;
 
+    if (std::filesystem::is_directory(path, ignored))
+        throw std::runtime_error(path + " is a directory; expected is the file of a volume, with a "
+                                        "line \"server = URL\" for each server");
     if (file)
         text << file.rdbuf();
     if (!file)
