@@ -269,7 +269,6 @@ void LogOracle::use_again(Run &run)
 void LogOracle::archive(Run &run, rpm_log *log)
 {
     rpm_archiver *archiver = nullptr;
-
     run.must(rpm_archiver_open(tier, log, &archiver), "archiver open");
     try {
         while (run.must(rpm_archiver_turn(archiver, 1), "archive") == 1)
