@@ -106,60 +106,27 @@ bool Daemon::has_pages(const Told &told)
     bool has = known.current && known.version == node.row.data_version;
 
     if (!has)
-        known = { node.row.data_version, node.row.size, told.keep_until_ns != 0 };
+        known = { node.row.data_version, told.keep_until_ns != 0 };
     return has;
 }
 
-/* Awaited: a file, and its last block at the same time; none if that is damaged on all copies. */
-dtx::Task<Node> Daemon::read_tail(uint32_t ino, PageDrops::Tail &tail)
-{
-    bool damaged = false;
-    auto body = [&](Call &call) -> dtx::Task<Node> {
-        Node node = co_await held_inode(call, ino);
-
-        tail.size = 0;
-        if (node.row.size == 0 || damaged)
-            co_return node;
-        tail.offset = (node.row.size - 1) / kBlockBytes * kBlockBytes;
-        tail.size = co_await read(call, ino, tail.offset, tail.bytes, kBlockBytes);
-        co_return node;
-    };
-
-    try {
-        co_return co_await client_.call(kSelf, body);
-    } catch (const dtx::Error &error) {
-        if (error.code() != RPM_E_CORRUPT)
-            throw;
-    }
-    damaged = true;
-    co_return co_await client_.call(kSelf, body);
-}
-
-/* A kernel that is told that a file is smaller drops its pages itself, if it does not ignore that;
- * the next call drops them in any case. */
-dtx::Task<> Daemon::refresh(Told &told)
+dtx::Task<> Daemon::refresh(const Told &told)
 {
     uint32_t ino = told.node.ino;
     auto found = known_.find(ino);
-    PageDrops::Tail tail;
 
     if (found == known_.end() || !client_.open_files().has(ino))
         co_return;
 
     Known before = found->second;
 
-    if (before.current && before.version >= told.node.row.data_version && dropping_.count(ino) == 0)
+    if (before.current && before.version >= told.node.row.data_version &&
+        refreshing_.count(ino) == 0)
         co_return;
-    told.node = co_await read_tail(ino, tail);
-
-    bool shrinks = told.node.row.size < before.size;
-
-    known_[ino] = { told.node.row.data_version, told.node.row.size, !shrinks };
-    if (shrinks)
-        co_return;
-    dropping_.insert(ino); /* until then, other calls do not rely on what is known */
-    co_await drops_->drop(client_.session(), ino, tail);
-    dropping_.erase(dropping_.find(ino));
+    known_[ino] = { told.node.row.data_version, true };
+    refreshing_.insert(ino); /* until then, other calls do not rely on what is known */
+    co_await refresher_->refresh(client_.session(), ino);
+    refreshing_.erase(refreshing_.find(ino));
 }
 
 void Daemon::changed(const Node &node)
@@ -172,7 +139,7 @@ void Daemon::changed(const Node &node)
     Known &known = found->second;
     bool next = known.version + 1 == node.row.data_version; /* else others have changed it, too */
 
-    known = { node.row.data_version, node.row.size, known.current && next };
+    known = { node.row.data_version, known.current && next };
 }
 
 void Daemon::lost_pages(uint32_t ino)
@@ -321,7 +288,7 @@ dtx::Task<> Daemon::receive(fuse_session *session)
     watch(events, kernel);
     watch(events, signals.get());
     watch(events, timer.get());
-    while (fuse_session_exited(session) == 0 && (!ending_ || drops_->is_busy())) {
+    while (fuse_session_exited(session) == 0 && (!ending_ || refresher_->is_busy())) {
         std::array<epoll_event, 3> happened;
 
         co_await client_.session().readable(events.get());
@@ -356,11 +323,11 @@ void Daemon::run(fuse_session *session, const std::string &directory)
 
     (void)fcntl(fuse_session_fd(session), F_SETFL, flags | O_NONBLOCK);
     session_ = session;
-    drops_.emplace(session);
+    refresher_.emplace(session, directory);
     access_times_.emplace(directory);
     tasks.push_back(receive(session));
     client_.session().run(std::move(tasks)); /* to the end of the requests, too */
-    drops_.reset();
+    refresher_.reset();
     session_ = nullptr;
 }
 

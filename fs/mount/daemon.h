@@ -16,7 +16,7 @@
 #include "mount/access_times.h"
 #include "mount/held_locks.h"
 #include "mount/interrupts.h"
-#include "mount/page_drops.h"
+#include "mount/refresher.h"
 #include "mount/request.h"
 #include "mount/statistics.h"
 
@@ -130,9 +130,14 @@ class Daemon
     /* A file is opened: are the pages that the kernel has of it those of its contents now? */
     bool has_pages(const Told &told);
     /* Awaited: before the kernel is told the attributes of a file that other clients may have
-     * changed. Then it has no older pages of the file, if that is open. May replace @told by newer
-     * attributes; borrowed until this has been awaited. */
-    dtx::Task<> refresh(Told &told);
+     * changed. Then it knows these or newer ones, and has no older pages of the file, if that is
+     * open. @told: borrowed until this has been awaited. */
+    dtx::Task<> refresh(const Told &told);
+    /* Does the mount's own refresher make the request? */
+    bool is_own(const Request &request) const
+    {
+        return refresher_->is_own(request.thread());
+    }
     /* The kernel has changed a file, and its pages as well; or not its pages. */
     void changed(const Node &node);
     void lost_pages(uint32_t ino);
@@ -178,11 +183,9 @@ class Daemon
     /* What the kernel knows of the contents of a file. */
     struct Known {
         uint64_t version = 0;
-        uint64_t size = 0;
         bool current = false; /* its pages and size are of this version, or newer */
     };
 
-    dtx::Task<Node> read_tail(uint32_t ino, PageDrops::Tail &tail);
     dtx::Task<> receive(fuse_session *session);
     bool receive_one(fuse_session *session);
     dtx::Task<> turn();
@@ -197,8 +200,8 @@ class Daemon
     uint64_t handles_ = 0;
     std::unordered_map<uint32_t, uint64_t> directories_; /* that the kernel knows: how often */
     std::unordered_map<uint32_t, Known> known_;          /* files that are or were open */
-    std::unordered_multiset<uint32_t> dropping_;         /* files of which it drops pages now */
-    std::optional<PageDrops> drops_;                     /* while it runs */
+    std::unordered_multiset<uint32_t> refreshing_;       /* files that are refreshed now */
+    std::optional<Refresher> refresher_;                 /* while it runs */
     std::optional<AccessTimes> access_times_;            /* while it runs */
     bool ending_ = false;                                /* a signal has asked for it */
     std::vector<std::unique_ptr<unsigned char[]>> spare_;

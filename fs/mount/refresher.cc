@@ -1,24 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * page_drops.cc: a thread that drops pages, and how a coroutine waits for it.
+ * refresher.cc: a thread that asks the kernel for a file's attributes, and how a coroutine waits
+ * for it.
  *
- * Tests: tests/fs/mount_test, tests/fs/rpm-fs-history
+ * Tests: tests/fs/mount_test, tests/fs/stale, tests/fs/rpm-fs-history
  */
-#include "mount/page_drops.h"
+#include "mount/refresher.h"
 
 #include "mount/request.h"
 
 #include <cerrno>
+#include <cstring>
+#include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 namespace rfs
 {
 
-PageDrops::PageDrops(fuse_session *session) : session_(session), thread_([this] { work(); }) {}
+static constexpr int kAsksMax = 100; /* each may be ignored because of another reply in between */
+static constexpr int kHandleType = 0x81; /* of FUSE */
 
-PageDrops::~PageDrops()
+Refresher::Refresher(fuse_session *session, std::string directory)
+    : session_(session), directory_(std::move(directory)), thread_([this] { work(); })
+{
+}
+
+Refresher::~Refresher()
 {
     {
         std::lock_guard<std::mutex> lock(mutex_);
@@ -30,16 +41,16 @@ PageDrops::~PageDrops()
     thread_.join();
 }
 
-dtx::Task<> PageDrops::drop(dtx::Session &session, uint32_t ino, const Tail &tail)
+dtx::Task<> Refresher::refresh(dtx::Session &session, uint32_t ino)
 {
     int done = eventfd(0, EFD_CLOEXEC);
 
     if (done < 0)
-        throw std::system_error(errno, std::generic_category(), "cannot drop pages");
+        throw std::system_error(errno, std::generic_category(), "cannot refresh a file's pages");
     {
         std::lock_guard<std::mutex> lock(mutex_);
 
-        jobs_.push_back({ ino, &tail, done });
+        jobs_.push_back({ ino, done });
     }
     more_.notify_one();
     under_way_++;
@@ -48,8 +59,9 @@ dtx::Task<> PageDrops::drop(dtx::Session &session, uint32_t ino, const Tail &tai
     close(done);
 }
 
-void PageDrops::work()
+void Refresher::work()
 {
+    thread_id_.store(gettid(), std::memory_order_relaxed);
     for (;;) {
         std::unique_lock<std::mutex> lock(mutex_);
 
@@ -65,22 +77,59 @@ void PageDrops::work()
     }
 }
 
+/* -1: the kernel does not know the file any more, or this process may not open it by number. */
+int Refresher::open_file(uint32_t ino) const
+{
+    /* As the kernel makes it: upper and lower half of the number, the generation. */
+    const uint32_t words[3] = { 0, ino, 0 };
+    alignas(file_handle) unsigned char memory[sizeof(file_handle) + sizeof(words)]{};
+    file_handle *handle = reinterpret_cast<file_handle *>(memory);
+    int directory = open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int file = -1;
+
+    handle->handle_bytes = sizeof(words);
+    handle->handle_type = kHandleType;
+    memcpy(handle->f_handle, words, sizeof(words));
+    if (directory >= 0)
+        file = open_by_handle_at(directory, handle, O_PATH | O_CLOEXEC);
+    if (directory >= 0)
+        close(directory);
+    return file;
+}
+
+/* Asks until the kernel has taken the answer. */
+static void ask(int file)
+{
+    for (int i = 0; i < kAsksMax; i++) {
+        struct statx answered {
+        };
+        struct statx taken {
+        };
+
+        if (statx(file, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE | STATX_MTIME,
+                  &answered) != 0 ||
+            statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE | STATX_MTIME, &taken) !=
+                0)
+            return;
+        if (answered.stx_size == taken.stx_size &&
+            answered.stx_mtime.tv_sec == taken.stx_mtime.tv_sec &&
+            answered.stx_mtime.tv_nsec == taken.stx_mtime.tv_nsec)
+            return;
+    }
+}
+
 /* If the kernel does not know the file any more, or the file system is unmounted, there are no
  * pages. */
-void PageDrops::carry_out(const Job &job)
+void Refresher::carry_out(const Job &job)
 {
-    fuse_bufvec bytes = FUSE_BUFVEC_INIT(job.tail->size);
+    int file = open_file(job.ino);
     eventfd_t one = 1;
 
-    bytes.buf[0].mem = const_cast<unsigned char *>(job.tail->bytes);
-    (void)fuse_lowlevel_notify_inval_inode(session_, job.ino, 0, 0);
-    if (job.tail->size != 0) {
-        off_t offset = static_cast<off_t>(job.tail->offset);
-
-        (void)fuse_lowlevel_notify_store(session_, job.ino, offset, &bytes, fuse_buf_copy_flags{});
-        (void)fuse_lowlevel_notify_inval_inode(session_, job.ino, offset,
-                                               static_cast<off_t>(job.tail->size));
+    if (file >= 0) {
+        ask(file);
+        close(file);
     }
+    (void)fuse_lowlevel_notify_inval_inode(session_, job.ino, 0, 0);
     (void)eventfd_write(job.done, one);
 }
 

@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * page_drops.h: has the kernel drop the pages of a file that another client has changed.
+ * refresher.h: has the kernel take the size and time of a file that another client has changed, and
+ * drop its pages of it.
  *
- * Before it reads from its pages, the kernel asks for the attributes of the file, and drops the
- * pages if these have changed. But it ignores attributes that it asked for before another call of
- * the same mount on that file returned, and then reads old pages, up to the old size. So the daemon
- * has it drop them before it answers. Of that answer the kernel ignores the size as well, and
- * learns that a file is larger by the last block, which it gets instead, and drops as well: of a
- * read from it the daemon would not hear, and so set no time of last access.
+ * Before it reads or seeks, the kernel asks for the attributes of the file, and drops its pages if
+ * these have changed. But it ignores attributes that it asked for before another reply on that file
+ * had come, and then goes on with the old size and old pages, although the file was changed before
+ * it asked. So before the daemon answers, a thread of its own asks for the attributes by statx(2),
+ * which the daemon answers at once, and looks whether the kernel has taken them; if not, because of
+ * another reply in between, it asks again. Then the thread drops the pages.
  *
- * The kernel drops a page only after requests that use it were answered, so a thread of its own
- * waits for it, while the daemon serves.
+ * The kernel drops a page only after requests that use it were answered: so it is a thread that
+ * waits for it, while the daemon serves. It finds the file by a handle that it makes of its number,
+ * for which it needs CAP_DAC_READ_SEARCH; without it the thread drops the pages, and a size that
+ * the kernel ignored stays until the next call.
  *
- * Tests: tests/fs/mount_test, tests/fs/rpm-fs-history
+ * Tests: tests/fs/mount_test, tests/fs/stale, tests/fs/rpm-fs-history
  */
-#ifndef FS_MOUNT_PAGE_DROPS_H
-#define FS_MOUNT_PAGE_DROPS_H
+#ifndef FS_MOUNT_REFRESHER_H
+#define FS_MOUNT_REFRESHER_H
 
-#include "core/format/rows.h"
 #include <dtx/session.h>
 #include <dtx/task.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <string>
+#include <sys/types.h>
 #include <thread>
 
 struct fuse_session;
@@ -32,28 +37,27 @@ struct fuse_session;
 namespace rfs
 {
 
-class PageDrops
+class Refresher
 {
   public:
-    /* @session: borrowed. Throws std::system_error: there is no thread. */
-    explicit PageDrops(fuse_session *session);
-    /* All drops have ended. */
-    ~PageDrops();
-    PageDrops(const PageDrops &) = delete;
-    PageDrops &operator=(const PageDrops &) = delete;
+    /* @session: borrowed; mounted at @directory. Throws std::system_error: there is no thread. */
+    Refresher(fuse_session *session, std::string directory);
+    /* All refreshes have ended. */
+    ~Refresher();
+    Refresher(const Refresher &) = delete;
+    Refresher &operator=(const Refresher &) = delete;
 
-    /* The last block of a file. */
-    struct Tail {
-        uint64_t offset = 0;
-        size_t size = 0; /* 0: none */
-        unsigned char bytes[kBlockBytes];
-    };
+    /* Awaited: the kernel knows a size and time of the file that are as new as this call, and has
+     * only pages that are. */
+    dtx::Task<> refresh(dtx::Session &session, uint32_t ino);
 
-    /* Awaited: drop all pages of a file. The kernel learns the size from the block, if there is
-     * one. @tail: borrowed until this has been awaited. */
-    dtx::Task<> drop(dtx::Session &session, uint32_t ino, const Tail &tail);
+    /* Does the refresher's thread ask? Its requests are answered without a refresh. */
+    bool is_own(pid_t thread) const
+    {
+        return thread_id_.load(std::memory_order_relaxed) == thread;
+    }
 
-    /* Are there drops that have not ended? Then the daemon goes on serving. */
+    /* Are there refreshes that have not ended? Then the daemon goes on serving. */
     bool is_busy() const
     {
         return under_way_ != 0;
@@ -62,16 +66,18 @@ class PageDrops
   private:
     struct Job {
         uint32_t ino;
-        const Tail *tail;
         int done; /* becomes readable at the end */
     };
 
     void work();
     void carry_out(const Job &job);
+    int open_file(uint32_t ino) const;
 
     fuse_session *session_;
+    std::string directory_;
     uint32_t under_way_ = 0; /* of the daemon's thread */
-    std::mutex mutex_;       /* protects jobs_ and ends_ */
+    std::atomic<pid_t> thread_id_{ 0 };
+    std::mutex mutex_; /* protects jobs_ and ends_ */
     std::condition_variable more_;
     std::deque<Job> jobs_;
     bool ends_ = false;

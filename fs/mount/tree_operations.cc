@@ -201,7 +201,7 @@ static dtx::Task<> answer_attributes(Daemon &daemon, Request &request, uint32_t 
     auto body = [ino](Call &call) { return held_inode(call, ino); };
     Told told = co_await daemon.tell(request.who(), body);
 
-    if (told.keep_until_ns == 0)
+    if (told.keep_until_ns == 0 && !daemon.is_own(request))
         co_await daemon.refresh(told);
     request.attributes(told);
 }
