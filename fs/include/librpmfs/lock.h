@@ -12,10 +12,11 @@
  * this file is closed: then all locks of the owner on the file end; when its client is unmounted;
  * and when its client has died: then the next client that wants the lock, or looks for dead
  * clients, drops it. A client dies with its process. One that has kept a row locked for 2 s that
- * another client needs is taken for dead, too; it finds out when it goes on. Then each call on an
- * open file that had set a lock of those that were dropped fails with -EIO, and changes nothing,
- * until the file is closed. A write that was begun under a lock therefore does not take effect once
- * another client may have that lock.
+ * another client needs is taken for dead, too; it finds out when it goes on. A program that is
+ * stopped while it has a lock, and no row locked, keeps the lock. After a client was taken for dead
+ * each call on an open file that had set a lock of those that were dropped fails with -EIO, and
+ * changes nothing, until the file is closed. A write that was begun under a lock therefore does not
+ * take effect once another client may have that lock.
  *
  * Deadlocks are not detected: a wait ends by its timeout, rfs_interrupt() or rfs_cancel().
  */
