@@ -38,7 +38,24 @@ Session::~Session()
 {
     state_->leaving = true;
     return_all_slots();
+    trim_logs();
     state_->store.close();
+}
+
+/* When a session ends, its rows are installed, and its records are not needed any more: damage to
+ * them would keep the logs from being taken over. If a server does not answer, they stay. */
+void Session::trim_logs()
+{
+    Servers &servers = state_->store.servers;
+
+    DTX_ASSERT(state_->leaving);
+    for (uint32_t server = 0; server < servers.count(); server++) {
+        try {
+            if (servers.is_open() && servers.connection(server).has_log())
+                (void)servers.connection(server).trim();
+        } catch (const Error &) {
+        }
+    }
 }
 
 /* Each attempt gets a number of its own. When a sixteenth of the numbers of a claim is left, the

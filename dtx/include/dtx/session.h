@@ -327,6 +327,7 @@ class Session
                               uint64_t generation);
     Task<void> return_table(Address head, uint64_t generation);
     void return_all_slots();
+    void trim_logs();
     Store &store();
     static Ending ending_of(const ReadWriteSet &set); /* of a fenced attempt */
     static Status status_of(Ending ending);

@@ -237,6 +237,35 @@ TEST_CASE("dtx: sessions that end return their slots", "[unit]")
     }
 }
 
+TEST_CASE("dtx: a session that ends leaves no record in its logs", "[unit]")
+{
+    Database db(2, replicated(2));
+
+    for (uint32_t i = 0; i < 2; i++) {
+        Session session(*db.cluster, 1);
+
+        for (uint64_t key = 0; key < 20; key++)
+            REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                        AWAIT_CHECK(co_await txn.insert(db.tables.accounts, i * 100 + key,
+                                                        Account{ 1 }));
+                        co_return true;
+                    }) == Status::committed);
+    }
+    for (const std::string &url : db.cluster->options().urls) {
+        struct rpm_log_info info = rpm_log_info_init();
+        rpm_conn *conn = nullptr;
+        rpm_log *log = nullptr;
+
+        REQUIRE(rpm_conn_open(url.c_str(), nullptr, &conn) == 0);
+        REQUIRE(rpm_log_open(conn, "dtx/test/log1", nullptr, &log) == 0);
+        REQUIRE(rpm_log_info(log, &info) == 0);
+        CHECK(info.tail_lsn > 0);
+        CHECK(info.head_lsn == info.tail_lsn);
+        rpm_log_close(&log);
+        rpm_conn_close(&conn);
+    }
+}
+
 TEST_CASE("dtx: while most attempts fail, fewer transactions are under way", "[unit]")
 {
     constexpr uint64_t kLateNs = 400000000; // many epochs: each may halve the number under way
