@@ -5,20 +5,34 @@
 using dtx::checks::Leftovers;
 using dtx::checks::look_for_leftovers;
 
+// A session that has committed an insert, and lives: one that ends leaves no record.
+static std::unique_ptr<dtx::Session> session_with_records(Database &db)
+{
+    auto session = std::make_unique<dtx::Session>(*db.cluster, 1);
+
+    REQUIRE(now(*session, [&](dtx::Txn &txn) -> dtx::Task<bool> {
+                AWAIT_CHECK(co_await txn.insert(db.tables.accounts, 777777, Account{ 1 }));
+                co_return true;
+            }) == dtx::Status::committed);
+    return session;
+}
+
 TEST_CASE(
     "leftovers: a database at rest has no unfinished transaction, although its logs have records")
 {
     Database db = rows_of_two_copies();
+    auto session = session_with_records(db);
     Leftovers found = look_for_leftovers(*db.cluster);
 
     CHECK_FALSE(found.any());
-    CHECK(found.logs == 2);
+    CHECK(found.logs >= 2);
     CHECK(found.records > 0);
 }
 
 TEST_CASE("leftovers: an object older than its redo record on one copy counts until recovery")
 {
     Database db = rows_of_two_copies();
+    auto session = session_with_records(db);
     dtx::Address head = dtx::Address::of(0, 0, db.tables.accounts.number);
 
     // Each transaction that took slots wrote the allocator head: its last record is in the log.

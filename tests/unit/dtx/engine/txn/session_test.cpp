@@ -246,8 +246,8 @@ TEST_CASE("dtx: a session that ends leaves no record in its logs", "[unit]")
 
         for (uint64_t key = 0; key < 20; key++)
             REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
-                        AWAIT_CHECK(co_await txn.insert(db.tables.accounts, i * 100 + key,
-                                                        Account{ 1 }));
+                        AWAIT_CHECK(
+                            co_await txn.insert(db.tables.accounts, i * 100 + key, Account{ 1 }));
                         co_return true;
                     }) == Status::committed);
     }
