@@ -29,7 +29,10 @@ std::string server_name(const Cluster &cluster, uint32_t server)
 
 static std::string command(const char *what, uint32_t server)
 {
-    return std::string("dtx-check ") + what + " --server " + std::to_string(server) + " URL...";
+    std::string number = " --server " + std::to_string(server);
+
+    return std::string("dtx-check ") + what + number + " URL... (of a volume: rpm-fs " + what +
+           " NAME" + number + ")";
 }
 
 /* If the server does not answer, throws Fenced, so that the session tries again: the server may
