@@ -47,6 +47,7 @@ struct Options {
     std::string tier;
     std::vector<std::string> logs; /* empty: all */
     uint64_t segment = 0;
+    uint64_t keep = UINT64_MAX; /* LSNs */
     double timeout = 5;
     bool once = false;
     bool quiet = false;
@@ -205,6 +206,11 @@ bool Agent::turn(const std::string &name, Stored &stored)
         return false;
     }
     more = rpm_archiver_turn(stored.archiver.get(), options_.once);
+    if (more > 0 && options_.keep != UINT64_MAX) {
+        int dropped = rpm_archiver_drop(stored.archiver.get(), options_.keep);
+
+        more = dropped < 0 ? dropped : more;
+    }
     if (is_unreachable(more))
         throw cli::RpmFailure(name, more);
     if (more < 0) {
@@ -296,6 +302,9 @@ int main(int argc, char **argv)
     app.add_option("--log", options.logs, "only this log; may be given several times");
     cli::size_option(&app, "--segment", options.segment,
                      "LSNs of a segment: a power of two from 64K to 64M (4M)");
+    cli::size_option(&app, "--keep", options.keep,
+                     "remove segments that end so many LSNs, about bytes, before the newest record "
+                     "that is stored, and were trimmed (keep all)");
     app.add_flag("--once", options.once,
                  "store all records that there are, the last ones too, and end");
     app.add_option("--timeout", options.timeout, "seconds that one call may take (5)")

@@ -206,6 +206,28 @@ int rpm_archiver_turn(struct rpm_archiver *archiver, int tail)
     return err != 0 ? err : 1;
 }
 
+int rpm_archiver_drop(struct rpm_archiver *archiver, uint64_t keep_bytes)
+{
+    rpmi_begin();
+
+    uint64_t lsn;
+    int err;
+
+    RPM_ASSERT(archiver != NULL);
+    if (archiver->stored_lsn < keep_bytes)
+        return 0;
+    err = rpmi_log_readable(archiver->log);
+    if (err == 0)
+        err = rpmi_log_head(archiver->log);
+    if (err != 0)
+        return err;
+    /* The writer needs the segments of what it has not trimmed. */
+    lsn = archiver->stored_lsn - keep_bytes;
+    if (lsn > archiver->log->head.trim_lsn)
+        lsn = archiver->log->head.trim_lsn;
+    return rpm_tier_drop(archiver->tier, archiver->log->log_id, lsn);
+}
+
 uint64_t rpm_archiver_lsn(const struct rpm_archiver *archiver)
 {
     RPM_ASSERT(archiver != NULL);

@@ -157,6 +157,21 @@ RPM_MUST_CHECK int rpm_archiver_open(struct rpm_tier *tier, struct rpm_log *log,
 RPM_MUST_CHECK int rpm_archiver_turn(struct rpm_archiver *archiver, int tail);
 
 /**
+ * rpm_archiver_drop: remove old segments of the log.
+ *
+ * @archiver    Borrowed.
+ * @keep_bytes  those stay that have one of so many LSNs before the newest record that is stored, or
+ *              a record that the log still has.
+ *
+ * Returns the number of segments removed.
+ * Durable:  as rpm_tier_drop().
+ * Errors:   those of rpm_tier_drop(); RPM_E_CORRUPT (the log's head), RPM_E_LOST, RPM_E_TIMEDOUT.
+ * Threads:  one per conn, and per tier.
+ * Cost:     one read of the log's head, and as rpm_tier_drop().
+ */
+RPM_MUST_CHECK int rpm_archiver_drop(struct rpm_archiver *archiver, uint64_t keep_bytes);
+
+/**
  * rpm_archiver_lsn: where the records end that are stored: how far a writer may trim the log.
  *
  * @archiver  Borrowed.
