@@ -65,7 +65,9 @@ TEST_CASE("crash: recovery, takeover and resuming lose and invent nothing", "[cr
 
 TEST_CASE("crash: what was stored in a tier before it was trimmed is never lost", "[crash]")
 {
-    CHECK(explore_all(tier_scenarios(), legal_setups(RPM_DURABLE), scaled(RUNS_FEW)) == 0);
+    CHECK(explore_all(tier_scenarios(),
+                      with_hints({ "adr", "adr-noddio", "eadr", "msync" }, { "all" }),
+                      scaled(RUNS_FEW)) == 0);
 }
 
 TEST_CASE("crash: hints change nothing about what survives", "[crash]")
