@@ -4,7 +4,8 @@
  * its name when all of its bytes are durable.
  *
  * Invariants
- *   a file with the name of a segment is whole: it was renamed after fsync() and a comparison
+ *   a file with the name of a segment is whole: it got it after fsync() and a comparison
+ *   it is never replaced, and removed only by remove()
  *   put() returns 0 only when the file's folder is durable too
  *
  * Tests: tests/unit/tier/folder_test.cpp
@@ -16,13 +17,16 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define COMPARED_BYTES 2048u /* at once */
 #define TEMPORARY ".tmp"
+#define TEMPORARY_CHARS (RPMI_SEGMENT_NAME_CHARS + 1 + 32 + 4)
 
 struct folder {
     struct rpmi_store store;
@@ -236,48 +240,71 @@ static bool is_same(int fd, const void *bytes, size_t len)
     return true;
 }
 
-/* Make the folder of a log, durably. Its descriptor, or -1 and errno. */
+/* Make the folder of a log, durably: another process may have made it, and ended before it was
+ * durable. Its descriptor, or -1 and errno. */
 static int make_log(const struct folder *folder, uint64_t log_id)
 {
     char name[RPMI_SEGMENT_FOLDER_CHARS + 1];
     int fd = open_log(folder, log_id);
 
-    if (fd >= 0 || errno != ENOENT)
-        return fd;
-    rpmi_segment_folder_put(name, log_id);
-    if ((mkdirat(folder->fd, name, 0777) != 0 && errno != EEXIST) || fsync(folder->fd) != 0)
+    if (fd < 0 && errno == ENOENT) {
+        rpmi_segment_folder_put(name, log_id);
+        if (mkdirat(folder->fd, name, 0777) != 0 && errno != EEXIST)
+            return -1;
+        fd = open_log(folder, log_id);
+    }
+    if (fd >= 0 && fsync(folder->fd) != 0) {
+        (void)close(fd);
         return -1;
-    return open_log(folder, log_id);
+    }
+    return fd;
 }
 
-/* Write, make durable, compare, and only then give the file its name, durably. */
-static int put_in(const struct folder *folder, int log_fd, const char *file, const void *bytes,
-                  size_t len)
+/* A name that no other process uses, on any machine that shares the folder. False: errno. */
+static bool temporary_put(char temporary[TEMPORARY_CHARS + 1], const char *file)
 {
-    char temporary[RPMI_SEGMENT_NAME_CHARS + 32];
-    int err = 0;
-    int fd;
+    uint64_t random[2];
 
-    (void)snprintf(temporary, sizeof(temporary), "%s.%ld" TEMPORARY, file, (long)getpid());
-    (void)unlinkat(log_fd, temporary, 0);
-    fd = openat(log_fd, temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (getrandom(random, sizeof(random), 0) != sizeof(random))
+        return false;
+    (void)snprintf(temporary, TEMPORARY_CHARS + 1, "%s.%016" PRIx64 "%016" PRIx64 TEMPORARY, file,
+                   random[0], random[1]);
+    return true;
+}
+
+/* Write, make durable, and compare. */
+static int write_temporary(const struct folder *folder, int log_fd, const char *temporary,
+                           const void *bytes, size_t len)
+{
+    int fd = openat(log_fd, temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int err = 0;
+
     if (fd < 0)
         return fail(folder, "create", temporary);
     if (write_all(fd, bytes, len) != 0 || fsync(fd) != 0)
         err = fail(folder, "write", temporary);
     else if (!is_same(fd, bytes, len))
-        err = rpmi_fail(RPM_E_IO, "%s/%s: other bytes were read than had been written",
+        err = rpmi_fail(RPM_E_IO,
+                        "%s/%s: other bytes were read than had been written: the medium fails",
                         folder->path, temporary);
-    else if (renameat(log_fd, temporary, log_fd, file) != 0)
-        err = fail(folder, "name", file);
-    if (err != 0)
-        (void)unlinkat(log_fd, temporary, 0);
-    if (err == 0 && fsync(log_fd) != 0) {
-        err = fail(folder, "make durable", file);
-        (void)unlinkat(log_fd, file, 0);
-    }
     (void)close(fd);
     return err;
+}
+
+/* Give the file its name, durably, unless there is one of that name: RPM_E_EXISTS. A file that has
+ * its name is never removed here: a writer may have seen it, and trimmed its records. */
+static int give_name(const struct folder *folder, int log_fd, const char *temporary,
+                     const char *file)
+{
+    bool exists;
+
+    if (linkat(log_fd, temporary, log_fd, file, 0) != 0 && errno != EEXIST &&
+        renameat2(log_fd, temporary, log_fd, file, RENAME_NOREPLACE) != 0 && errno != EEXIST)
+        return fail(folder, "name", file);
+    exists = errno == EEXIST;
+    if (fsync(log_fd) != 0)
+        return fail(folder, "make durable the name of", file);
+    return exists ? RPM_E_EXISTS : 0;
 }
 
 static int folder_put(struct rpmi_store *store, const struct rpmi_segment_name *name,
@@ -285,13 +312,22 @@ static int folder_put(struct rpmi_store *store, const struct rpmi_segment_name *
 {
     const struct folder *folder = folder_of(store);
     char file[RPMI_SEGMENT_NAME_CHARS + 1];
+    char temporary[TEMPORARY_CHARS + 1];
     int fd = make_log(folder, name->log_id);
     int err;
 
     rpmi_segment_name_put(file, name);
     if (fd < 0)
         return fail(folder, "make a folder for", file);
-    err = put_in(folder, fd, file, bytes, len);
+    if (!temporary_put(temporary, file)) {
+        err = fail(folder, "choose a name for", file);
+    } else {
+        err = write_temporary(folder, fd, temporary, bytes, len);
+        errno = 0;
+        if (err == 0)
+            err = give_name(folder, fd, temporary, file);
+        (void)unlinkat(fd, temporary, 0);
+    }
     (void)close(fd);
     return err;
 }

@@ -31,8 +31,10 @@ struct rpmi_store_ops {
      */
     int (*get)(struct rpmi_store *store, const struct rpmi_segment_name *name, uint64_t offset,
                void *into, size_t len);
-    /* Store a whole segment. On 0 it survives a loss of power, and was read back. On an error there
-     * is no file of that name, or the one that was there. RPM_E_NOSPACE, RPM_E_DENIED, RPM_E_IO. */
+    /* Store a whole segment. On 0 it survives a loss of power, and was read back. RPM_E_EXISTS:
+     * another archiver has stored one of that name, which survives a loss of power and was not
+     * changed. RPM_E_NOSPACE, RPM_E_DENIED, RPM_E_IO: there may be one of that name, which then is
+     * whole. */
     int (*put)(struct rpmi_store *store, const struct rpmi_segment_name *name, const void *bytes,
                size_t len);
     /* Make sure that the segments of a log which were visited survive a loss of power: another

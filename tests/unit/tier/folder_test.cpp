@@ -58,7 +58,10 @@ TEST_CASE("folder: a segment is put, found, read and removed", "[unit]")
     CHECK(std::string(piece, 5) == "bbbbb");
     CHECK(folder.store->ops->get(folder.store, &name, 9996, piece, 5) == RPM_E_CORRUPT);
     CHECK(folder.store->ops->settle(folder.store, 0xabc) == 0);
-    REQUIRE(folder.put(name, bytes) == 0); // by another archiver
+    CHECK(folder.put(name, "other") == RPM_E_EXISTS); // by another archiver
+    REQUIRE(folder.store->ops->bytes(folder.store, &name, &length) == 0);
+    CHECK(length == 10000);
+    CHECK(files(folder.dir / "").size() == 1);
     REQUIRE(folder.store->ops->remove(folder.store, &name) == 0);
     CHECK(folder.store->ops->remove(folder.store, &name) == RPM_E_NOENT);
     CHECK(folder.count(0xabc) == 0);
