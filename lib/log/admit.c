@@ -61,11 +61,11 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn)
     if (err != 0 || end_lsn - log->free_lsn <= log->capacity)
         return err;
     if (log->tier != NULL)
-        return rpmi_fail(
-            RPM_E_FULL,
-            "log '%s' is full, and the segments in '%s' have its records up to %" PRIu64
-            " only: try again when rpm-agent has stored more, if it is running",
-            log->name, rpmi_cold_of(log->tier)->where, log->free_lsn);
+        return rpmi_fail(RPM_E_FULL,
+                         "log '%s' is full, and no segment in '%s' ends between its head, %" PRIu64
+                         ", and its acknowledged tail, %" PRIu64
+                         ": start rpm-agent with this folder, or try again when it has stored more",
+                         log->name, rpmi_cold_of(log->tier)->where, log->free_lsn, log->acked_lsn);
     return rpmi_fail(RPM_E_FULL,
                      "log '%s' is full: %" PRIu64 " of %" PRIu64 " bytes in use; trim it, or "
                      "create a log with a larger capacity (rpm-log append --capacity)",

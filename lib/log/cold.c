@@ -16,34 +16,49 @@
 
 #include <inttypes.h>
 
-/* Does the log have the last record that is stored? Of a record that was trimmed nothing is known.
- */
-static int check_history(struct rpm_log *log, const struct rpmi_cold *cold,
-                         const struct rpmi_stored *stored)
+int rpmi_cold_check(struct rpm_log *log, struct rpm_tier *tier, uint64_t lsn, uint64_t sum)
 {
     enum rpmi_verdict verdict;
     struct rpmi_frame frame;
-    int err;
+    int err = 0;
 
-    if (stored->last_lsn < log->head.trim_lsn)
-        return 0;
-    err = rpmi_log_judge(log, stored->last_lsn, &frame, &verdict);
-    if (err != 0 || (verdict == RPMI_FRAME_VALID && frame.sum == stored->last_sum))
+    /* A writer may trim and reuse the space while this reads: then a head shows it. */
+    for (int turn = 0; turn < 2 && err == 0 && lsn >= log->head.trim_lsn; turn++) {
+        err = rpmi_log_judge(log, lsn, &frame, &verdict);
+        if (err != 0 || (verdict == RPMI_FRAME_VALID && frame.sum == sum))
+            return err;
+        err = rpmi_log_head(log);
+    }
+    if (err != 0 || lsn < log->head.trim_lsn)
         return err;
-    return rpmi_fail(RPM_E_CORRUPT,
-                     "log '%s' and its segments in '%s' have different records at LSN %" PRIu64
-                     ": one of the two was restored from a backup; move the segments to another "
-                     "folder, and begin to store the log anew",
-                     log->name, cold->where, stored->last_lsn);
+    return rpmi_fail(
+        RPM_E_CORRUPT,
+        "log '%s' has another record at LSN %" PRIu64
+        " than its segments in '%s': one of the two was restored from a backup, or the "
+        "log was repaired; move the log's folder there to another place, then rpm-agent "
+        "stores the log anew",
+        log->name, lsn, rpmi_cold_of(tier)->where);
 }
 
 int rpmi_cold_stored(struct rpm_log *log, struct rpm_tier *tier, uint64_t limit_lsn,
                      struct rpmi_stored *stored)
 {
-    const struct rpmi_cold *cold = rpmi_cold_of(tier);
-    int err = cold->ops->stored(tier, log->log_id, log->head.trim_lsn, limit_lsn, stored);
+    uint64_t head = log->head.trim_lsn;
+    int err = rpmi_cold_of(tier)->ops->stored(tier, log->log_id, head, limit_lsn, stored);
 
-    return err != 0 ? err : check_history(log, cold, stored);
+    if (err != 0)
+        return err;
+    RPM_ASSERT(stored->end_lsn > head);
+    /* The head is never inside a record, so that record is not of this log. */
+    if (stored->last_lsn < head)
+        return rpmi_fail(RPM_E_CORRUPT,
+                         "a segment in '%s' has a record from LSN %" PRIu64 " to %" PRIu64
+                         ", and log '%s' begins inside of it, at %" PRIu64
+                         ": one of the two was restored from a backup; move the log's folder there "
+                         "to another place, then rpm-agent stores the log anew",
+                         rpmi_cold_of(tier)->where, stored->last_lsn, stored->end_lsn, log->name,
+                         head);
+    return rpmi_cold_check(log, tier, stored->last_lsn, stored->last_sum);
 }
 
 int rpmi_log_let_go(struct rpm_log *log)

@@ -69,6 +69,10 @@ static inline struct rpm_record rpmi_record_of(const struct rpmi_frame *frame, c
 int rpmi_cold_stored(struct rpm_log *log, struct rpm_tier *tier, uint64_t limit_lsn,
                      struct rpmi_stored *stored);
 
+/* Does the log have the record that a segment has at @lsn, whose frame has the checksum @sum? 0: it
+ * does, or has trimmed it; RPM_E_CORRUPT: it has another one. Reads the head again if it must. */
+int rpmi_cold_check(struct rpm_log *log, struct rpm_tier *tier, uint64_t lsn, uint64_t sum);
+
 /* read.c: the frame of the record that a reader returned last. */
 const struct rpmi_frame *rpmi_reader_frame(const struct rpm_reader *reader);
 

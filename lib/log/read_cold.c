@@ -40,8 +40,12 @@ int rpmi_reader_cold_next(struct rpm_reader *reader, struct rpm_record *record)
     if (found == 0) {
         reader->next_lsn = end_lsn;
         rpmi_reader_cold_drop(reader);
+        found = rpmi_log_head(reader->log);
+        if (found == 0 && reader->has_last)
+            found = rpmi_cold_check(reader->log, reader->tier, reader->last.lsn, reader->last.sum);
+        return found;
     }
-    if (found <= 0)
+    if (found < 0)
         return found;
     *record = rpmi_record_of(&frame, payload);
     RPM_ASSERT(frame.lsn >= reader->next_lsn && record->next_lsn > frame.lsn);

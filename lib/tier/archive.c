@@ -23,6 +23,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define SPANS_LEAST 4u /* a log has room for so many segments */
+
 struct rpm_archiver {
     struct rpm_tier *tier;
     struct rpm_log *log;
@@ -31,6 +33,7 @@ struct rpm_archiver {
     unsigned char *raw;          /* their frames; room for a span and a record */
     unsigned char *file;         /* header and stored bytes of the segment that is stored */
     uint64_t room;               /* of raw, and of file behind the header */
+    uint64_t span;               /* of LSNs of a segment */
     uint64_t limit_lsn;          /* a segment that reaches it is full */
     bool full;                   /* the segment is to be stored */
     uint64_t stored_lsn;
@@ -50,8 +53,10 @@ static int find_start(struct rpm_archiver *archiver, uint64_t *lsn)
 {
     struct rpm_log *log = archiver->log;
     struct rpmi_stored stored;
-    int err = rpmi_log_head(log);
+    int err = rpmi_log_readable(log);
 
+    if (err == 0)
+        err = rpmi_log_head(log);
     if (err != 0)
         return err;
     *lsn = log->head.trim_lsn;
@@ -92,7 +97,11 @@ int rpm_archiver_open(struct rpm_tier *tier, struct rpm_log *log, struct rpm_arc
         return RPM_E_NOMEM;
     fresh->tier = tier;
     fresh->log = log;
-    fresh->room = tier->span + RPMI_FRAME_HEADER_BYTES + RPMI_RECORD_MAX + RPMI_SEGMENT_ALIGN;
+    /* A writer waits for room, and the archiver for a full segment: never both for each other. */
+    fresh->span = tier->span;
+    while (fresh->span > log->capacity / SPANS_LEAST)
+        fresh->span /= 2;
+    fresh->room = fresh->span + RPMI_FRAME_HEADER_BYTES + RPMI_RECORD_MAX + RPMI_SEGMENT_ALIGN;
     RPM_ASSERT(fresh->room <= RPMI_SEGMENT_RAW_MAX);
     fresh->raw = rpmi_alloc_unset(fresh->room, 8);
     fresh->file = rpmi_alloc_unset(RPMI_SEGMENT_HEADER_BYTES + fresh->room, 8);
@@ -112,8 +121,7 @@ static void add(struct rpm_archiver *archiver, const struct rpm_record *record)
 
     if (segment->records == 0) {
         segment->first_epoch = frame->epoch;
-        archiver->limit_lsn =
-            rpmi_align_down(frame->lsn, archiver->tier->span) + archiver->tier->span;
+        archiver->limit_lsn = rpmi_align_down(frame->lsn, archiver->span) + archiver->span;
     }
     RPM_ASSERT(segment->raw_bytes + rpmi_segment_frame_bytes(frame) <= archiver->room);
     rpmi_segment_frame_put(archiver->raw + segment->raw_bytes, frame, record->data);
@@ -124,6 +132,26 @@ static void add(struct rpm_archiver *archiver, const struct rpm_record *record)
     segment->last_epoch = frame->epoch;
     segment->end_lsn = record->next_lsn;
     archiver->full = record->next_lsn >= archiver->limit_lsn;
+}
+
+/* There is a segment of this name: is it whole, and does it have the same records? */
+static int check_same(const struct rpm_archiver *archiver, const struct rpmi_segment_name *name)
+{
+    struct rpmi_segment found;
+    unsigned char *raw;
+    int err = rpmi_segment_load(archiver->tier, name, &found, &raw);
+
+    if (err != 0)
+        return err;
+    if (found.raw_bytes != archiver->segment.raw_bytes ||
+        memcmp(raw, archiver->raw, found.raw_bytes) != 0)
+        err = rpmi_fail(RPM_E_CORRUPT,
+                        "'%s' has a segment of log '%s' from LSN %" PRIu64 " to %" PRIu64
+                        " with other records than the log: move it to another folder",
+                        archiver->tier->cold.where, archiver->log->name, name->first_lsn,
+                        name->end_lsn);
+    rpmi_free(raw);
+    return err;
 }
 
 static int store_segment(struct rpm_archiver *archiver)
@@ -143,6 +171,8 @@ static int store_segment(struct rpm_archiver *archiver)
     rpmi_segment_put(archiver->file, segment);
     err = store->ops->put(store, &name, archiver->file,
                           RPMI_SEGMENT_HEADER_BYTES + segment->stored_bytes);
+    if (err == RPM_E_EXISTS)
+        err = check_same(archiver, &name);
     if (err != 0)
         return err;
     archiver->stored_lsn = segment->end_lsn;

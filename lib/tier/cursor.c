@@ -20,13 +20,14 @@ struct rpmi_cold_cursor {
     struct rpmi_segment segment;
     struct rpmi_segment_walk walk;
     unsigned char *raw; /* of the segment; NULL: none is loaded */
+    uint64_t pass_lsn;  /* records before it are passed first; 0: none */
 };
 
 /* Load the segment that has @lsn. 1; 0: there is none; else the cursor stays where it is. Segments
  * may have been added since the last list. */
 static int load(struct rpmi_cold_cursor *cursor, uint64_t lsn)
 {
-    const struct rpmi_segment_name *name = rpmi_names_find(&cursor->names, lsn);
+    const struct rpmi_segment_name *name = rpmi_names_find(&cursor->names, lsn, UINT64_MAX);
     struct rpmi_segment segment;
     unsigned char *raw;
     int err;
@@ -35,7 +36,7 @@ static int load(struct rpmi_cold_cursor *cursor, uint64_t lsn)
         err = rpmi_names_list(&cursor->names, cursor->tier->store);
         if (err != 0)
             return err;
-        name = rpmi_names_find(&cursor->names, lsn);
+        name = rpmi_names_find(&cursor->names, lsn, UINT64_MAX);
     }
     if (name == NULL)
         return 0;
@@ -59,17 +60,17 @@ static int pass(struct rpmi_cold_cursor *cursor, uint64_t lsn)
         struct rpmi_segment_walk before = cursor->walk;
         int found = rpmi_segment_walk_next(&cursor->walk, &frame, &payload);
 
+        if (found == 1 && frame.lsn < lsn)
+            continue;
+        cursor->walk = before; /* so that the next call finds the same */
         if (found < 0)
             return found;
-        if (found == 1 && frame.lsn == lsn) {
-            cursor->walk = before;
+        if (found == 1 && frame.lsn == lsn)
             return 0;
-        }
-        if (found == 0 || frame.lsn > lsn)
-            return rpmi_fail(RPM_E_RANGE,
-                             "no record of log '%s' starts at %" PRIu64
-                             "; read from an LSN that an append or a reader returned",
-                             cursor->segment.log, lsn);
+        return rpmi_fail(RPM_E_RANGE,
+                         "no record of log '%s' starts at %" PRIu64
+                         "; read from an LSN that an append or a reader returned",
+                         cursor->segment.log, lsn);
     }
     return 0;
 }
@@ -100,17 +101,23 @@ int rpmi_cursor_seek(struct rpm_tier *tier, uint64_t log_id, uint64_t lsn,
 int rpmi_cursor_next(struct rpmi_cold_cursor *cursor, struct rpmi_frame *frame,
                      const void **payload, uint64_t *end_lsn)
 {
-    int found = rpmi_segment_walk_next(&cursor->walk, frame, payload);
+    int found = cursor->pass_lsn != 0 ? pass(cursor, cursor->pass_lsn) : 0;
 
+    if (found != 0)
+        return found;
+    cursor->pass_lsn = 0;
+    found = rpmi_segment_walk_next(&cursor->walk, frame, payload);
     if (found != 0)
         return found;
     *end_lsn = cursor->segment.end_lsn;
     found = load(cursor, *end_lsn);
     if (found != 1)
         return found;
-    found = pass(cursor, *end_lsn);
+    cursor->pass_lsn = *end_lsn;
+    found = pass(cursor, cursor->pass_lsn);
     if (found != 0)
         return found;
+    cursor->pass_lsn = 0;
     found = rpmi_segment_walk_next(&cursor->walk, frame, payload);
     RPM_ASSERT(found != 0); /* the segment has LSNs behind @end_lsn, so a record */
     return found;

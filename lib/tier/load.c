@@ -27,7 +27,9 @@ static int name_error(const struct rpm_tier *tier, const struct rpmi_segment_nam
     rpmi_segment_folder_put(folder, name->log_id);
     rpmi_segment_name_put(file, name);
     (void)snprintf(why, sizeof(why), "%s", rpm_last_error());
-    return rpmi_fail(err, "%s/%s/%s: %s; remove the file, or copy it again from a backup",
+    return rpmi_fail(err,
+                     "%s/%s/%s: %s; copy it again from a backup, or move it to another place: then "
+                     "readers end in front of its records",
                      tier->cold.where, folder, file, why);
 }
 

@@ -86,8 +86,10 @@ void rpmi_names_drop(struct rpmi_names *names)
     *names = (struct rpmi_names){ .log_id = names->log_id };
 }
 
-const struct rpmi_segment_name *rpmi_names_find(const struct rpmi_names *names, uint64_t lsn)
+const struct rpmi_segment_name *rpmi_names_find(const struct rpmi_names *names, uint64_t lsn,
+                                                uint64_t limit_lsn)
 {
+    const struct rpmi_segment_name *found = NULL;
     uint32_t from = 0;
     uint32_t to = names->count; /* name[to] begins behind lsn */
 
@@ -99,23 +101,15 @@ const struct rpmi_segment_name *rpmi_names_find(const struct rpmi_names *names, 
         else
             to = middle;
     }
-    if (to == 0 || names->name[names->best[to - 1]].end_lsn <= lsn)
-        return NULL;
-    return &names->name[names->best[to - 1]];
-}
+    /* All before the best one of a place end before that one does. */
+    while (to > 0 && names->name[names->best[to - 1]].end_lsn > lsn) {
+        const struct rpmi_segment_name *each = &names->name[--to];
 
-const struct rpmi_segment_name *rpmi_names_last(const struct rpmi_names *names, uint64_t lsn,
-                                                uint64_t limit_lsn)
-{
-    const struct rpmi_segment_name *last = NULL;
-
-    for (;;) { /* each turn goes on behind the end of a segment */
-        const struct rpmi_segment_name *next = rpmi_names_find(names, lsn);
-
-        if (next == NULL || next->end_lsn > limit_lsn)
-            return last;
-        RPM_ASSERT(next->end_lsn > lsn);
-        last = next;
-        lsn = next->end_lsn;
+        if (each->end_lsn > lsn && each->end_lsn <= limit_lsn &&
+            (found == NULL || each->end_lsn > found->end_lsn))
+            found = each;
+        if (found == &names->name[names->best[to]])
+            break;
     }
+    return found;
 }

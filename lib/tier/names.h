@@ -25,12 +25,9 @@ struct rpmi_names {
 int rpmi_names_list(struct rpmi_names *names, struct rpmi_store *store);
 void rpmi_names_drop(struct rpmi_names *names);
 
-/* The segment that has @lsn and reaches farthest; NULL: none. Valid until the next list or drop. */
-const struct rpmi_segment_name *rpmi_names_find(const struct rpmi_names *names, uint64_t lsn);
-
-/* The last of the segments that follow each other from the one on that has @lsn, and that end at
- * @limit_lsn at most; NULL: there is none. */
-const struct rpmi_segment_name *rpmi_names_last(const struct rpmi_names *names, uint64_t lsn,
+/* The segment that has @lsn and, of those that end at @limit_lsn at most, reaches farthest; NULL:
+ * none. Valid until the next list or drop. */
+const struct rpmi_segment_name *rpmi_names_find(const struct rpmi_names *names, uint64_t lsn,
                                                 uint64_t limit_lsn);
 
 #endif

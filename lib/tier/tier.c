@@ -2,7 +2,8 @@
 /*
  * tier.c: open and close a tier, and what it has of each log.
  *
- * Invariant: what stored() says survives a loss of power when it returns.
+ * Invariant: what stored() says survives a loss of power when it returns, and each of its files has
+ *   the header and the length that its name and header say.
  *
  * Tests: tests/unit/tier/tier_test.cpp
  */
@@ -36,19 +37,25 @@ int rpmi_tier_stored(struct rpm_tier *tier, uint64_t log_id, uint64_t from_lsn, 
 {
     const struct rpmi_segment_name *name;
     struct rpmi_segment segment;
+    uint64_t lsn = from_lsn;
     int err;
 
     tier->names.log_id = log_id;
     err = rpmi_names_list(&tier->names, tier->store);
     if (err != 0)
         return err;
-    name = rpmi_names_last(&tier->names, from_lsn, limit_lsn);
-    if (name == NULL)
+    /* Each turn goes on behind the end of a segment. */
+    while ((name = rpmi_names_find(&tier->names, lsn, limit_lsn)) != NULL) {
+        RPM_ASSERT(name->end_lsn > lsn);
+        err = rpmi_segment_open(tier, name, &segment);
+        if (err != 0)
+            return err;
+        lsn = name->end_lsn;
+    }
+    if (lsn == from_lsn)
         return rpmi_fail(RPM_E_NOENT, "no segment in '%s' has LSN %" PRIu64, tier->cold.where,
                          from_lsn);
-    err = rpmi_segment_open(tier, name, &segment);
-    if (err == 0)
-        err = tier->store->ops->settle(tier->store, log_id);
+    err = tier->store->ops->settle(tier->store, log_id);
     if (err != 0)
         return err;
     *stored = (struct rpmi_stored){ .end_lsn = segment.end_lsn,
@@ -145,13 +152,16 @@ static int add_segment(struct rpm_tier *tier, uint32_t i, struct rpm_tier_log *l
     struct rpmi_segment segment;
     int err = rpmi_segment_open(tier, &tier->names.name[i], &segment);
 
+    if (err == RPM_E_NOENT) /* it was dropped since the list */
+        return 0;
     if (err != 0)
         return err;
     if (log->segments > 0 && segment.first_lsn > log->end_lsn)
         log->gaps++;
     if (segment.end_lsn > log->end_lsn)
         log->end_lsn = segment.end_lsn;
-    log->segments++;
+    if (log->segments++ == 0)
+        log->first_lsn = segment.first_lsn;
     log->records += segment.records;
     log->raw_bytes += segment.raw_bytes;
     log->stored_bytes += RPMI_SEGMENT_HEADER_BYTES + segment.stored_bytes;
@@ -159,30 +169,41 @@ static int add_segment(struct rpm_tier *tier, uint32_t i, struct rpm_tier_log *l
     return 0;
 }
 
+/* The log with the least id above next->above, if there is one, and its segments. */
+static int next_entry(struct rpm_tier *tier, struct next_log *next, struct rpm_tier_log *log)
+{
+    int err;
+
+    *log = rpm_tier_log_init();
+    next->found = false;
+    err = tier->store->ops->logs(tier->store, note_log, next);
+    if (err != 0 || !next->found)
+        return err;
+    next->above = next->least;
+    next->any = true;
+    tier->names.log_id = log->log_id = next->least;
+    err = rpmi_names_list(&tier->names, tier->store);
+    for (uint32_t i = 0; err == 0 && i < tier->names.count; i++)
+        err = add_segment(tier, i, log);
+    return err;
+}
+
 int rpm_tier_entry(struct rpm_tier *tier, uint32_t index, struct rpm_tier_log *log)
 {
     rpmi_begin();
 
-    struct rpm_tier_log ours = rpm_tier_log_init();
+    struct rpm_tier_log ours;
     struct next_log next = { .any = false };
+    uint32_t passed = 0;
     int err;
 
     RPM_ASSERT(tier != NULL && log != NULL);
-    for (uint32_t i = 0; i <= index; i++) {
-        next.found = false;
-        err = tier->store->ops->logs(tier->store, note_log, &next);
+    do {
+        err = next_entry(tier, &next, &ours);
         if (err != 0 || !next.found)
             return err;
-        next.above = next.least;
-        next.any = true;
-    }
-    tier->names.log_id = ours.log_id = next.least;
-    err = rpmi_names_list(&tier->names, tier->store);
-    for (uint32_t i = 0; err == 0 && i < tier->names.count; i++)
-        err = add_segment(tier, i, &ours);
-    if (err != 0)
-        return err;
-    ours.first_lsn = tier->names.count > 0 ? tier->names.name[0].first_lsn : 0;
+        passed += ours.segments > 0; /* else it is a folder without segments */
+    } while (passed <= index);
     err = rpmi_opts_out(log, &ours, sizeof(ours));
     return err != 0 ? err : 1;
 }

@@ -88,10 +88,15 @@ int rpmi_segment_get(const void *bytes, struct rpmi_segment *segment)
 
     RPM_ASSERT(bytes != NULL && segment != NULL);
     if (rpmi_load64(from) != magic && memcmp(from, &magic, MAGIC_TEXT_BYTES) == 0)
-        return rpmi_fail(RPM_E_VERSION, "a segment of version %u, this library reads version 1",
+        return rpmi_fail(RPM_E_VERSION,
+                         "a segment of version %u, this library reads version 1: read it with "
+                         "the librpm that wrote it",
                          from[MAGIC_TEXT_BYTES]);
     if (rpmi_load64(from) != magic)
-        return rpmi_fail(RPM_E_FOREIGN, "no segment of a log: another magic number");
+        return rpmi_fail(RPM_E_FOREIGN,
+                         "not a segment of a log: the magic is %016" PRIx64
+                         ", expected is %016" PRIx64,
+                         rpmi_load64(from), magic);
     if (rpmi_load64(from + AT_SUM) != rpmi_sum(from, AT_SUM))
         return rpmi_fail(RPM_E_CORRUPT, "header of a segment: a wrong checksum");
     wrong = rpmi_layout_get(&rpmi_segment_layout, from, segment);
@@ -174,7 +179,7 @@ static int check_end(const struct rpmi_segment_walk *walk)
 
     if (walk->lsn != segment->end_lsn || walk->records != segment->records ||
         walk->last_lsn != segment->last_lsn || walk->last_sum != segment->last_sum)
-        return damaged(walk, "they end, but not with the record that the header names");
+        return damaged(walk, "the frames end, and the header names another last record");
     return 0;
 }
 
@@ -189,17 +194,17 @@ int rpmi_segment_walk_next(struct rpmi_segment_walk *walk, struct rpmi_frame *fr
     if (left == 0)
         return check_end(walk);
     if (left < RPMI_FRAME_HEADER_BYTES)
-        return damaged(walk, "one is cut off");
+        return damaged(walk, "a frame is cut off");
     lsn = rpmi_load64(at);
     if (!rpmi_is_aligned(lsn, RPMI_LINE_BYTES) || lsn < walk->lsn || lsn >= segment->end_lsn)
-        return damaged(walk, "one has an LSN that does not follow");
+        return damaged(walk, "a frame has an LSN that does not follow");
     /* In the ring, a frame ends within the segment's LSNs. */
     if (rpmi_frame_get(at, lsn, segment->end_lsn - lsn, frame) != RPMI_FRAME_VALID ||
         (frame->flags & RPMI_FRAME_PAD) != 0 || rpmi_segment_frame_bytes(frame) > left ||
         frame->epoch < segment->first_epoch || frame->epoch > segment->last_epoch)
-        return damaged(walk, "one is no frame of a record");
+        return damaged(walk, "the header of a frame is invalid");
     if (rpmi_frame_check(frame, segment->log_id, at + RPMI_FRAME_HEADER_BYTES) != RPMI_FRAME_VALID)
-        return damaged(walk, "one has a wrong checksum");
+        return damaged(walk, "a frame has a wrong checksum");
     walk->at += rpmi_segment_frame_bytes(frame);
     walk->lsn = lsn + rpmi_frame_stride(frame->len, frame->flags);
     walk->records++;

@@ -119,10 +119,22 @@ TEST_CASE("archive: segments of another history are refused", "[unit]")
     Conn again(server, queued());
     Log log(again, "a", WRITER);
     CHECK(rpm_archiver_open(tier, log, &archiver) == RPM_E_CORRUPT);
-    fill(log, 2 * SPAN, 900);
+    Record wrote = fill(log, 2 * SPAN, 900).front();
     CHECK(rpm_archiver_open(tier, log, &archiver) == RPM_E_CORRUPT);
     CHECK(std::string(rpm_last_error()).find("restored from a backup") != std::string::npos);
     CHECK(archiver == nullptr);
+    // A reader does not go from the one history into the other.
+    rpm_reader_opts opts = rpm_reader_opts_init();
+    rpm_reader *reader = nullptr;
+    rpm_record record;
+    int found;
+    REQUIRE(rpm_log_trim(log, wrote.lsn) == 0);
+    opts.tier = tier;
+    REQUIRE(rpm_reader_open(log, &opts, &reader) == 0);
+    while ((found = rpm_reader_next(reader, &record)) == 1)
+        continue;
+    CHECK(found == RPM_E_CORRUPT);
+    rpm_reader_close(&reader);
 }
 
 TEST_CASE("archive: records that are not durable are in no segment", "[unit]")

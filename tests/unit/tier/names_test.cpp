@@ -36,13 +36,11 @@ struct Listed {
     }
     uint64_t end_at(uint64_t lsn) const
     {
-        const rpmi_segment_name *found = rpmi_names_find(&names, lsn);
-
-        return found == nullptr ? 0 : found->end_lsn;
+        return end_within(lsn, UINT64_MAX);
     }
-    uint64_t last(uint64_t lsn, uint64_t limit = UINT64_MAX) const
+    uint64_t end_within(uint64_t lsn, uint64_t limit) const
     {
-        const rpmi_segment_name *found = rpmi_names_last(&names, lsn, limit);
+        const rpmi_segment_name *found = rpmi_names_find(&names, lsn, limit);
 
         return found == nullptr ? 0 : found->end_lsn;
     }
@@ -60,12 +58,11 @@ TEST_CASE("names: the segment that has an LSN, in any order, and over each other
     CHECK(listed.end_at(1920) == 0);
     CHECK(listed.end_at(2600) == 2624);
     CHECK(listed.end_at(2624) == 0);
-    CHECK(listed.last(0) == 1920); // a gap follows
-    CHECK(listed.last(700) == 1920);
-    CHECK(listed.last(0, 1919) == 1280);
-    CHECK(listed.last(0, 639) == 0);
-    CHECK(listed.last(2000) == 0);
-    CHECK(listed.last(2560) == 2624);
+    CHECK(listed.end_within(0, 640) == 640);
+    CHECK(listed.end_within(0, 639) == 0);
+    CHECK(listed.end_within(100, 639) == 128); // the shorter one
+    CHECK(listed.end_within(128, 639) == 0);
+    CHECK(listed.end_within(2560, 2623) == 0);
 }
 
 TEST_CASE("names: of many segments, and of none", "[unit]")
@@ -77,8 +74,7 @@ TEST_CASE("names: of many segments, and of none", "[unit]")
     Listed listed(ranges);
     for (uint64_t lsn = 0; lsn < 64000; lsn += 7)
         REQUIRE(listed.end_at(lsn) == lsn / 64 * 64 + 64);
-    CHECK(listed.last(64) == 64000);
     Listed none({});
     CHECK(none.end_at(0) == 0);
-    CHECK(none.last(0) == 0);
+    CHECK(none.end_within(0, 64) == 0);
 }

@@ -40,6 +40,7 @@ TEST_CASE("tier: each log by its id, and none beside", "[unit]")
         names[log.log->log_id] = name;
     }
     std::filesystem::create_directory(dir / "other");
+    std::filesystem::create_directory(dir / "0000000000000001"); // without segments
     uint32_t index = 0;
     for (auto [id, name] : names) {
         REQUIRE(rpm_tier_entry(tier, index++, &found) == 1);
