@@ -28,8 +28,9 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kIdleMin{ 1 }; /* between two looks at logs that have nothing new */
 constexpr milliseconds kIdleMax{ 50 };
-constexpr milliseconds kListEvery{ 1000 }; /* a look for logs that were created or removed */
-constexpr milliseconds kRetryMin{ 100 };   /* after an error, doubled each time */
+constexpr milliseconds kListEvery{ 1000 };   /* a look for logs that were created or removed */
+constexpr milliseconds kCheckEvery{ 10000 }; /* a look whether the segments are still there */
+constexpr milliseconds kRetryMin{ 100 };     /* after an error, doubled each time */
 constexpr milliseconds kRetryMax{ 10000 };
 
 const char *const kExamples =
@@ -58,7 +59,7 @@ void notice(const std::string &text)
     fprintf(stderr, "rpm-agent: %s\n", text.c_str());
 }
 
-/* When to try again what failed: at once, then at growing intervals. */
+/* When to try again what failed: after 100 ms, then after twice as long each time. */
 class Retry
 {
   public:
@@ -93,8 +94,10 @@ struct Stored {
     cli::Log log;
     std::unique_ptr<rpm_archiver, ArchiverClose> archiver;
     Retry retry;
-    std::string told; /* the error that was printed last, so that it is printed once */
-    uint64_t segments = 0;
+    std::string told;              /* the error that was printed last, so that it is printed once */
+    uint64_t end_lsn = UINT64_MAX; /* with --once: store no further */
+    bool done = false;             /* with --once: stored up to there, or failed */
+    Clock::time_point check_at = Clock::time_point::min(); /* the folder, against what was stored */
 };
 
 class Agent
@@ -170,6 +173,13 @@ void Agent::open(const std::string &name, Stored &stored)
     stored.log.reset(log);
     cli::check(name, rpm_archiver_open(tier_.get(), log, &archiver));
     stored.archiver.reset(archiver);
+    stored.check_at = Clock::now() + kCheckEvery;
+    if (options_.once) { /* records that are appended from now on are left to the next call */
+        struct rpm_log_info info = rpm_log_info_init();
+
+        cli::check(name, rpm_log_info(log, &info));
+        stored.end_lsn = info.tail_lsn;
+    }
 }
 
 /* Print an error once, and decide what to do about it. */
@@ -183,6 +193,7 @@ void Agent::failed(const std::string &name, Stored &stored, int err)
         notice(name + ": " + rpm_error_name(err) + ": " + text);
     stored.told = text;
     stored.retry.failed();
+    stored.done = options_.once;
     failed_ = true;
     /* The segment in memory is stored again after these; after the others the log is read anew. */
     if (err != RPM_E_NOSPACE && err != RPM_E_DENIED && err != RPM_E_IO)
@@ -194,8 +205,11 @@ bool Agent::turn(const std::string &name, Stored &stored)
 {
     int more;
 
-    if (!stored.retry.due())
+    if (stored.done || !stored.retry.due())
         return false;
+    /* A file may have been moved away: then an archiver that is opened anew stores it again. */
+    if (stored.archiver != nullptr && Clock::now() >= stored.check_at)
+        stored.archiver.reset();
     try {
         if (stored.archiver == nullptr)
             open(name, stored);
@@ -220,7 +234,7 @@ bool Agent::turn(const std::string &name, Stored &stored)
     stored.retry.succeeded();
     stored.told.clear();
     segments_ += static_cast<uint64_t>(more);
-    stored.segments += static_cast<uint64_t>(more);
+    stored.done = options_.once && rpm_archiver_lsn(stored.archiver.get()) >= stored.end_lsn;
     return more > 0;
 }
 
@@ -261,7 +275,8 @@ int Agent::run()
             if (conn_ == nullptr && retry.due()) {
                 connect();
                 list();
-                notice("connected to " + options_.pool + " again");
+                if (!options_.quiet)
+                    notice("connected to " + options_.pool + " again");
                 retry.succeeded();
                 lost = false;
             }

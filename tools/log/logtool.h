@@ -89,7 +89,7 @@ struct Session {
     /* Connect; retry for as long as --reconnect says. */
     void open(const std::string &url);
     void open_log(const Common &common, rpm_log_opts opts);
-    void open_reader(uint64_t from, uint32_t level);
+    void open_reader(uint64_t from, uint32_t level, bool through_tier = true);
     rpm_facts facts() const;
 };
 

@@ -86,6 +86,7 @@ static int cat_segments(const CatOptions &options)
     rpm_tier_reader *opened = nullptr;
     Output output(options.lsn);
     rpm_record record;
+    uint64_t end = options.from;
     int found = 1;
 
     if (logs.size() != 1)
@@ -97,9 +98,14 @@ static int cat_segments(const CatOptions &options)
         found = rpm_tier_reader_next(reader.get(), &record);
         if (found == 1 && !output.put(record))
             return cli::kDone;
+        end = found == 1 ? record.next_lsn : end;
     }
     (void)output.flush();
     cli::check("cat", found);
+    if (found == 0 && logs.front().gaps != 0 && end < logs.front().end_lsn)
+        throw cli::Failure("cat: records are missing behind LSN " + std::to_string(end) +
+                           ": no segment in " + options.segments +
+                           " has them; --from goes on behind the gap");
     return cli::kDone;
 }
 
@@ -117,15 +123,15 @@ int cat(const CatOptions &options)
     return cli::kDone;
 }
 
-/* Reads the log from its head. Returns the LSN at which the last @n records start, 0 if the log has
- * none. */
-static uint64_t find_last(Session &session, uint64_t n, uint32_t level)
+/* Reads the log from its head, or if that has too few records, @through_tier. Returns the LSN at
+ * which the last @n records start, 0 if the log has none. */
+static uint64_t find_last(Session &session, uint64_t n, uint32_t level, bool through_tier)
 {
     std::deque<uint64_t> starts;
     rpm_record record;
     uint64_t end = 0;
 
-    session.open_reader(0, level);
+    session.open_reader(0, level, through_tier);
     while (cli::check("tail", rpm_reader_next(session.reader.get(), &record)) == 1) {
         starts.push_back(record.lsn);
         if (starts.size() > n)
@@ -133,6 +139,8 @@ static uint64_t find_last(Session &session, uint64_t n, uint32_t level)
         end = record.next_lsn;
     }
     session.reader.reset();
+    if (starts.size() < n && session.tier != nullptr && !through_tier)
+        return find_last(session, n, level, true);
     return starts.empty() ? end : starts.front();
 }
 
@@ -182,7 +190,7 @@ int tail(const CatOptions &options)
 
     open_for_reading(session, options);
     if (from == 0)
-        from = find_last(session, options.last, reader_level(options));
+        from = find_last(session, options.last, reader_level(options), false);
     session.open_reader(from, reader_level(options));
     if (options.follow)
         follow(session, options, output, from);

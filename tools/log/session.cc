@@ -63,14 +63,14 @@ void Session::open_log(const Common &common, rpm_log_opts opts)
     memory += rpm_log_mem_bytes(&opts);
 }
 
-void Session::open_reader(uint64_t from, uint32_t level)
+void Session::open_reader(uint64_t from, uint32_t level, bool through_tier)
 {
     rpm_reader_opts opts = rpm_reader_opts_init();
     rpm_reader *fresh = nullptr;
 
     opts.from_lsn = from;
     opts.level = level;
-    opts.tier = tier.get();
+    opts.tier = through_tier ? tier.get() : nullptr;
     cli::check("read", rpm_reader_open(log.get(), &opts, &fresh));
     reader.reset(fresh);
     memory += 256u << 10;
