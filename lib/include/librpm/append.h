@@ -55,10 +55,13 @@ struct rpm_completion {
  * Errors:   RPM_E_INVAL (len 0), RPM_E_TOOBIG, RPM_E_FULL, RPM_E_BUSY (outstanding completions
  *           fill the queue: poll; or inflight_max appends are unknown: resume or settle),
  *           RPM_E_FENCED (another writer claimed the log; this also ends the connection: reconnect,
- *           then settle), RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_DENIED (log open read only), RPM_E_IO.
+ *           then settle), RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_DENIED (log open read only), RPM_E_IO;
+ *           when full, those of rpm_tier_entry(), and RPM_E_CORRUPT (the segments of
+ *           rpm_log_opts.tier are of another history of the log).
  * Threads:  one per conn.
  * Cost:     one write and one flush on the wire, one round trip; no allocation; no system call
- *           on shm: unless the server sleeps. When full, one message.
+ *           on shm: unless the server sleeps. When full, one message; with rpm_log_opts.tier also a
+ *           list of its folder, a read of each segment's header, two fsync() and a read of the log.
  * Source:   H9; lib/plan/rule_chain.c.
  */
 RPM_MUST_CHECK int rpm_log_append(struct rpm_log *log, const void *data, size_t len, uint64_t *lsn);

@@ -5,8 +5,8 @@
  *
  * An archiver copies records that are durable into segments, as rpm-agent does. A writer with
  * rpm_log_opts.tier trims its log by itself when it is full, as far as segments have its records. A
- * reader with rpm_reader_opts.tier reads records that were trimmed from the segments, and goes on
- * in the log where they end. The folder alone is a backup: rpm_tier_reader_open().
+ * reader with rpm_reader_opts.tier reads trimmed records from the segments, and continues in the
+ * log where they end. The folder alone is a backup: rpm_tier_reader_open().
  *
  * Records are never changed, and each keeps the checksum that its writer made. Segments are at
  * FOLDER/ID/FIRST-END.seg, where ID is the log's and FIRST and END are LSNs, in hexadecimal.
@@ -71,7 +71,8 @@ static inline struct rpm_tier_log rpm_tier_log_init(void)
  *
  * Errors:   RPM_E_NOENT (no such folder), RPM_E_DENIED, RPM_E_INVAL (segment_span), RPM_E_OPTS,
  *           RPM_E_NOMEM, RPM_E_IO.
- * Threads:  any; the tier then belongs to one thread, which may be that of a connection.
+ * Threads:  any. One thread at a time uses a tier, and so do appends to a log, and reads by a
+ *           reader, that were opened with it.
  * Cost:     one system call.
  */
 RPM_MUST_CHECK int rpm_tier_open(const char *where, const struct rpm_tier_opts *opts,
@@ -121,7 +122,9 @@ void rpm_tier_close(struct rpm_tier **tier);
  * rpm_archiver_open: begin to copy a log's records into segments.
  *
  * It goes on where the segments end that follow each other from the log's head on, or begins at the
- * head. Several archivers of one log, on any machines, store the same segments.
+ * head. A segment has at most a quarter of the log's LSNs, so that a writer and an archiver do not
+ * wait for each other; a record of more than a quarter of the capacity may still find no room.
+ * Several archivers may store one log, on any machines; their segments may overlap.
  *
  * @tier      Borrowed until rpm_archiver_close().
  * @log       open, for reading or writing. Borrowed until rpm_archiver_close().
@@ -160,8 +163,8 @@ RPM_MUST_CHECK int rpm_archiver_turn(struct rpm_archiver *archiver, int tail);
  * rpm_archiver_drop: remove old segments of the log.
  *
  * @archiver    Borrowed.
- * @keep_bytes  those stay that have one of so many LSNs before the newest record that is stored, or
- *              a record that the log still has.
+ * @keep_bytes  segments stay that end less than so many LSNs before the newest stored record, and
+ *              those that end behind the log's head.
  *
  * Returns the number of segments removed.
  * Durable:  as rpm_tier_drop().
