@@ -11,9 +11,9 @@
  * another reply in between, it asks again. Then the thread drops the pages.
  *
  * The kernel drops a page only after requests that use it were answered: so it is a thread that
- * waits for it, while the daemon serves. It finds the file by a handle that it makes of its number,
- * for which it needs CAP_DAC_READ_SEARCH; without it the thread drops the pages, and a size that
- * the kernel ignored stays until the next call.
+ * waits for it, while the daemon serves. It finds the file by a handle that it makes of its inode
+ * number, for which it needs CAP_DAC_READ_SEARCH; without it the thread drops the pages, and a size
+ * that the kernel ignored stays until the next call.
  *
  * Tests: tests/fs/mount_test, tests/fs/stale, tests/fs/rpm-fs-history
  */
@@ -47,8 +47,9 @@ class Refresher
     Refresher(const Refresher &) = delete;
     Refresher &operator=(const Refresher &) = delete;
 
-    /* Awaited: the kernel knows a size and time of the file that are as new as this call, and has
-     * only pages that are. */
+    /* Awaited: the kernel has dropped its pages of the file that were older than this call; it also
+     * has a size and time as new, unless it has ignored 100 answers, or this process lacks the
+     * right to ask. */
     dtx::Task<> refresh(dtx::Session &session, uint32_t ino);
 
     /* Does the refresher's thread ask? Its requests are answered without a refresh. */
