@@ -27,12 +27,12 @@ std::string server_name(const Cluster &cluster, uint32_t server)
     return "server " + std::to_string(server) + " (" + cluster.options().urls[server] + ")";
 }
 
+/* Behind the commands. */
+static const char *const kOfVolume = " (of a volume: rpm-fs, with its name for the URLs)";
+
 static std::string command(const char *what, uint32_t server)
 {
-    std::string number = " --server " + std::to_string(server);
-
-    return std::string("dtx-check ") + what + number + " URL... (of a volume: rpm-fs " + what +
-           " NAME" + number + ")";
+    return std::string("dtx-check ") + what + " --server " + std::to_string(server) + " URL...";
 }
 
 /* If the server does not answer, throws Fenced, so that the session tries again: the server may
@@ -45,7 +45,7 @@ static std::string command(const char *what, uint32_t server)
         fail(err, "connecting to " + server_name(cluster, server));
     throw Fenced(err, server_name(cluster, server) + " does not answer: " + rpm_last_error() +
                           "; start it again or, if it is permanently lost, continue without it: " +
-                          command("promote", server));
+                          command("promote", server) + kOfVolume);
 }
 
 void fail_opening(const Cluster &cluster, uint32_t server, uint32_t shard, int err)
@@ -59,7 +59,7 @@ void fail_opening(const Cluster &cluster, uint32_t server, uint32_t shard, int e
                  " of the database '" + name +
                  "': its pool is empty, or that of another server. Start it with its own pool; or, "
                  "if that is lost, rebuild it from the other copies: " +
-                 command("promote", server) + ", then " + command("restore", server));
+                 command("promote", server) + ", then " + command("restore", server) + kOfVolume);
 }
 
 ShardHeaderRegion::~ShardHeaderRegion()
