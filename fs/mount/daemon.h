@@ -133,10 +133,10 @@ class Daemon
      * changed. Then it knows these or newer ones, and has no older pages of the file, if that is
      * open. @told: borrowed until this has been awaited. */
     dtx::Task<> refresh(const Told &told);
-    /* Does the mount's own refresher make the request? */
-    bool is_own(const Request &request) const
+    /* Is it the thread of the mount's own refresher? */
+    bool is_refresher(pid_t thread) const
     {
-        return refresher_->is_own(request.thread());
+        return refresher_->is_own(thread);
     }
     /* The kernel has changed a file, and its pages as well; or not its pages. */
     void changed(const Node &node);

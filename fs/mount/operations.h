@@ -25,6 +25,9 @@ inline uint32_t number_of(fuse_ino_t ino)
     return is_statistics(ino) ? 0 : static_cast<uint32_t>(ino);
 }
 
+/* Look a regular file up by its number, for the refresher. */
+void look_up_number(fuse_req_t handle, uint32_t ino);
+
 /* Names and attributes. */
 void add_tree_operations(fuse_lowlevel_ops &operations);
 /* Open files and directories. */

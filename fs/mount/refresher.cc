@@ -7,10 +7,9 @@
  */
 #include "mount/refresher.h"
 
-#include "mount/request.h"
+#include "mount/statistics.h"
 
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -22,7 +21,6 @@ namespace rfs
 {
 
 static constexpr int kAsksMax = 100; /* each may be ignored because of another reply in between */
-static constexpr int kHandleType = 0x81; /* of FUSE */
 
 Refresher::Refresher(fuse_session *session, std::string directory)
     : session_(session), directory_(std::move(directory)), thread_([this] { work(); })
@@ -77,24 +75,12 @@ void Refresher::work()
     }
 }
 
-/* -1: the kernel does not know the file any more, or this process may not open it by number. */
+/* -1: the file is gone, or the file system is unmounted. */
 int Refresher::open_file(uint32_t ino) const
 {
-    /* As the kernel makes it: upper and lower half of the number, the generation. */
-    const uint32_t words[3] = { 0, ino, 0 };
-    alignas(file_handle) unsigned char memory[sizeof(file_handle) + sizeof(words)]{};
-    file_handle *handle = reinterpret_cast<file_handle *>(memory);
-    int directory = open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int file = -1;
+    std::string path = directory_ + "/" + kOwnFolder + "/" + std::to_string(ino);
 
-    handle->handle_bytes = sizeof(words);
-    handle->handle_type = kHandleType;
-    memcpy(handle->f_handle, words, sizeof(words));
-    if (directory >= 0)
-        file = open_by_handle_at(directory, handle, O_PATH | O_CLOEXEC);
-    if (directory >= 0)
-        close(directory);
-    return file;
+    return open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
 }
 
 /* Asks until the kernel has taken the answer. */

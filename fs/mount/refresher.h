@@ -11,9 +11,8 @@
  * another reply in between, it asks again. Then the thread drops the pages.
  *
  * The kernel drops a page only after requests that use it were answered: so it is a thread that
- * waits for it, while the daemon serves. It finds the file by a handle that it makes of its inode
- * number, for which it needs CAP_DAC_READ_SEARCH; without it the thread drops the pages, and a size
- * that the kernel ignored stays until the next call.
+ * waits for it, while the daemon serves. It finds the file by its number, as a name in the mount's
+ * own folder (statistics.h), which the daemon looks up for this thread alone.
  *
  * Tests: tests/fs/mount_test, tests/fs/stale, tests/fs/rpm-fs-history
  */
@@ -48,8 +47,7 @@ class Refresher
     Refresher &operator=(const Refresher &) = delete;
 
     /* Awaited: the kernel has dropped its pages of the file that were older than this call; it also
-     * has a size and time as new, unless it has ignored 100 answers, or this process lacks the
-     * right to ask. */
+     * has a size and time as new, unless it has ignored 100 answers. */
     dtx::Task<> refresh(dtx::Session &session, uint32_t ino);
 
     /* Does the refresher's thread ask? Its requests are answered without a refresh. */

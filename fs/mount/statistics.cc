@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -93,7 +94,7 @@ static struct stat stat_of_own(fuse_ino_t ino)
 static fuse_ino_t own_name(fuse_ino_t parent, std::string_view name)
 {
     if (parent == kRootIno)
-        return name == ".rpmfs" ? kFolder : 0;
+        return name == kOwnFolder ? kFolder : 0;
     if (parent != kFolder)
         return 0;
     return name == "stats" ? kText : name == "stats.json" ? kJson : 0;
@@ -134,6 +135,8 @@ static void look_up_own(fuse_req_t handle, fuse_ino_t parent, const char *name)
     entry.ino = own_name(parent, name);
     if (entry.ino == 0 && !is_statistics(parent)) {
         Counted<&fuse_lowlevel_ops::lookup, RequestKind::lookup>::serve(handle, parent, name);
+    } else if (entry.ino == 0 && daemon_of(handle).is_refresher(fuse_req_ctx(handle)->pid)) {
+        look_up_number(handle, static_cast<uint32_t>(std::strtoul(name, nullptr, 10)));
     } else if (entry.ino == 0) {
         fuse_reply_err(handle, ENOENT);
     } else {

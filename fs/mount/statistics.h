@@ -2,7 +2,9 @@
 /*
  * statistics.h: counters of a mount, which programs read in two files of it: /.rpmfs/stats has a
  * line "name value" for each, /.rpmfs/stats.json an object. The folder is part of the mount and not
- * of the volume: no list of the root directory has it, and it hides a file with that name.
+ * of the volume: no list of the root directory has it, and it hides a file with that name. For the
+ * refresher (refresher.h), and for no other process, each regular file of the volume has its number
+ * as a name in it.
  *
  * Tests: tests/fs/mount_test
  */
@@ -57,6 +59,8 @@ struct Counts {
     uint64_t faults = 0; /* requests that ended with EIO, as servers or rows were at fault */
     bool solo = false;   /* the kernel may keep names and attributes, by the last answer */
 };
+
+inline constexpr const char *kOwnFolder = ".rpmfs";
 
 /* The kernel knows the folder and its files by numbers that no file of the volume has. */
 inline bool is_statistics(fuse_ino_t ino)

@@ -53,6 +53,20 @@ static dtx::Task<> answer_lookup(Daemon &daemon, Request &request, uint32_t pare
     answer_entry(daemon, request, told);
 }
 
+static dtx::Task<> answer_number(Daemon &daemon, Request &request, uint32_t ino)
+{
+    auto body = [ino](Call &call) { return held_inode(call, ino); };
+    Told told = co_await daemon.tell(request.who(), body);
+
+    expect(S_ISREG(told.node.row.mode), ENOENT); /* a directory has one name in the kernel */
+    answer_entry(daemon, request, told);
+}
+
+void look_up_number(fuse_req_t handle, uint32_t ino)
+{
+    daemon_of(handle).serve(handle, answer_number, ino);
+}
+
 static void look_up(fuse_req_t handle, fuse_ino_t parent, const char *name)
 {
     daemon_of(handle).serve(handle, answer_lookup, number_of(parent), name);
@@ -201,7 +215,7 @@ static dtx::Task<> answer_attributes(Daemon &daemon, Request &request, uint32_t 
     auto body = [ino](Call &call) { return held_inode(call, ino); };
     Told told = co_await daemon.tell(request.who(), body);
 
-    if (told.keep_until_ns == 0 && !daemon.is_own(request))
+    if (told.keep_until_ns == 0 && !daemon.is_refresher(request.thread()))
         co_await daemon.refresh(told);
     request.attributes(told);
 }
