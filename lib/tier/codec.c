@@ -9,7 +9,6 @@
 #include "base/err.h"
 
 #include <lz4.h>
-#include <string.h>
 
 _Static_assert(RPMI_SEGMENT_RAW_MAX <= LZ4_MAX_INPUT_SIZE, "one block");
 
@@ -27,10 +26,7 @@ size_t rpmi_codec_pack(const void *raw, size_t len, void *to, size_t room)
 
 int rpmi_codec_unpack(const struct rpmi_segment *segment, const void *stored, void *raw)
 {
-    if (segment->codec == RPMI_SEGMENT_PLAIN) {
-        memcpy(raw, stored, segment->raw_bytes);
-        return 0;
-    }
+    RPM_ASSERT(segment->codec == RPMI_SEGMENT_LZ4);
     if (LZ4_decompress_safe(stored, raw, (int)segment->stored_bytes, (int)segment->raw_bytes) !=
         (int)segment->raw_bytes)
         return rpmi_fail(RPM_E_CORRUPT, "the compressed bytes do not give %llu bytes of frames",

@@ -16,8 +16,8 @@
  * there, or 0: they would not be fewer. The same bytes give the same result. */
 size_t rpmi_codec_pack(const void *raw, size_t len, void *to, size_t room);
 
-/* Into exactly @raw_bytes. RPM_E_CORRUPT: they are not what was compressed; RPM_E_NOCAP: this
- * library cannot. */
+/* The frames of a segment with RPMI_SEGMENT_LZ4, exactly raw_bytes. RPM_E_CORRUPT: they are not
+ * what was compressed; RPM_E_NOCAP: this library cannot. */
 int rpmi_codec_unpack(const struct rpmi_segment *segment, const void *stored, void *raw);
 
 #endif

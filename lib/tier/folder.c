@@ -54,6 +54,15 @@ static int fail(const struct folder *folder, const char *what, const char *name)
     return rpmi_fail(err, "%s/%s: cannot %s it: %s", folder->path, name, what, strerror(code));
 }
 
+/* The same of the folder of a log. */
+static int fail_log(const struct folder *folder, const char *what, uint64_t log_id)
+{
+    char name[RPMI_SEGMENT_FOLDER_CHARS + 1];
+
+    rpmi_segment_folder_put(name, log_id);
+    return fail(folder, what, name);
+}
+
 /* The folder of a log. -1 and errno. */
 static int open_log(const struct folder *folder, uint64_t log_id)
 {
@@ -146,7 +155,7 @@ static int folder_segments(struct rpmi_store *store, uint64_t log_id, rpmi_segme
     int fd = open_log(folder, log_id);
 
     if (fd < 0)
-        return errno == ENOENT ? 0 : fail(folder, "list", "");
+        return errno == ENOENT ? 0 : fail_log(folder, "list", log_id);
     return visit_entries(folder, fd, visit_segment, &entries);
 }
 
@@ -339,9 +348,9 @@ static int folder_settle(struct rpmi_store *store, uint64_t log_id)
     int err = 0;
 
     if (fd < 0)
-        return errno == ENOENT ? 0 : fail(folder, "open", "");
+        return errno == ENOENT ? 0 : fail_log(folder, "open", log_id);
     if (fsync(fd) != 0 || fsync(folder->fd) != 0)
-        err = fail(folder, "make durable", "");
+        err = fail_log(folder, "make durable", log_id);
     (void)close(fd);
     return err;
 }

@@ -66,35 +66,48 @@ int rpmi_segment_open(const struct rpm_tier *tier, const struct rpmi_segment_nam
     return err == 0 ? 0 : name_error(tier, name, err);
 }
 
-int rpmi_segment_load(const struct rpm_tier *tier, const struct rpmi_segment_name *name,
-                      struct rpmi_segment *segment, unsigned char **raw)
+/* Uncompress @stored, which is freed; frames that are not compressed stay where they are. */
+static int unpack(const struct rpmi_segment *segment, unsigned char *stored, unsigned char **raw)
 {
-    struct rpmi_store *store = tier->store;
-    unsigned char *stored;
     unsigned char *frames;
-    int err = rpmi_segment_open(tier, name, segment);
+    int err;
 
-    if (err != 0)
-        return err;
-    stored = rpmi_alloc_unset(segment->stored_bytes, 8);
-    frames = rpmi_alloc_unset(segment->raw_bytes, 8);
-    if (stored == NULL || frames == NULL)
-        err = RPM_E_NOMEM;
-    if (err == 0)
-        err =
-            store->ops->get(store, name, RPMI_SEGMENT_HEADER_BYTES, stored, segment->stored_bytes);
-    if (err == 0) {
-        if (rpmi_sum(stored, segment->stored_bytes) != segment->stored_sum)
-            err = rpmi_fail(RPM_E_CORRUPT, "the checksum of its frames is wrong");
-        else
-            err = rpmi_codec_unpack(segment, stored, frames);
-        if (err != 0)
-            err = name_error(tier, name, err);
+    if (segment->codec == RPMI_SEGMENT_PLAIN) {
+        *raw = stored;
+        return 0;
     }
+    frames = rpmi_alloc_unset(segment->raw_bytes, 8);
+    err = frames == NULL ? RPM_E_NOMEM : rpmi_codec_unpack(segment, stored, frames);
     rpmi_free(stored);
     if (err != 0)
         rpmi_free(frames);
     else
         *raw = frames;
     return err;
+}
+
+int rpmi_segment_load(const struct rpm_tier *tier, const struct rpmi_segment_name *name,
+                      struct rpmi_segment *segment, unsigned char **raw)
+{
+    struct rpmi_store *store = tier->store;
+    unsigned char *stored;
+    int err = rpmi_segment_open(tier, name, segment);
+
+    if (err != 0)
+        return err;
+    stored = rpmi_alloc_unset(segment->stored_bytes, 8);
+    if (stored == NULL)
+        return RPM_E_NOMEM;
+    err = store->ops->get(store, name, RPMI_SEGMENT_HEADER_BYTES, stored, segment->stored_bytes);
+    if (err != 0) { /* names the file */
+        rpmi_free(stored);
+        return err;
+    }
+    if (rpmi_sum(stored, segment->stored_bytes) != segment->stored_sum) {
+        rpmi_free(stored);
+        err = rpmi_fail(RPM_E_CORRUPT, "the checksum of its frames is wrong");
+    } else {
+        err = unpack(segment, stored, raw);
+    }
+    return err == 0 ? 0 : name_error(tier, name, err);
 }

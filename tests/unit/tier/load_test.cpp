@@ -12,12 +12,7 @@ namespace
 {
 
 // A log whose records are in segments.
-struct Stored {
-    support::Dir dir;
-    Server server{ 4u << 20 };
-    Conn conn{ server, queued() };
-    Log log{ conn, "a", WRITER, 1u << 20 };
-    Tier tier{ dir / "" };
+struct Stored : Stage {
     std::vector<Record> wrote;
 
     Stored()
@@ -31,7 +26,7 @@ struct Stored {
     int reading(size_t *records = nullptr)
     {
         int error;
-        std::vector<Record> found = stored_records(tier, log.log->log_id, &error);
+        std::vector<Record> found = stored_records(tier, id(), &error);
 
         REQUIRE(found.size() <= wrote.size());
         CHECK(found ==
@@ -106,4 +101,20 @@ TEST_CASE("load: a header that asks for too much memory is refused before it get
     rpmi_store64(&bomb[248], rpmi_sum(bomb.data(), 248));
     write_bytes(all[0], bomb);
     CHECK(stored.reading() == RPM_E_CORRUPT);
+}
+
+TEST_CASE("load: frames that cannot be compressed are read as they are", "[unit]")
+{
+    Stage stage;
+    auto &[dir, server, conn, tier, log] = stage;
+    Archiver archiver(tier, log);
+    std::string data = payload(1, 3000); // random bytes
+    std::vector<Record> wrote = { { data, append(log, data), 1 } };
+    rpmi_segment segment;
+    int error;
+
+    archiver.all();
+    REQUIRE(rpmi_segment_get(bytes_of(files(dir / "").front()).data(), &segment) == 0);
+    CHECK(segment.codec == RPMI_SEGMENT_PLAIN);
+    CHECK(stored_records(tier, stage.id(), &error) == wrote);
 }

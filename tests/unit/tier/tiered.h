@@ -78,6 +78,25 @@ inline rpm_log_opts tiered(rpm_tier *tier, uint64_t capacity)
     return opts;
 }
 
+// A log, and a tier for it.
+struct Stage {
+    support::Dir dir;
+    loop::Server server{ 4u << 20 };
+    loop::Conn conn{ server, loop::queued() };
+    Tier tier{ dir / "" };
+    loop::Log log;
+
+    // @trims: the writer trims by itself what the tier has.
+    explicit Stage(uint64_t capacity = 1u << 20, bool trims = false)
+    {
+        REQUIRE(log.open(conn, "a", tiered(trims ? tier.tier : nullptr, capacity)) == 0);
+    }
+    uint64_t id() const
+    {
+        return log.log->log_id;
+    }
+};
+
 // Appends records of different lengths, some of them compressible, until @bytes are appended.
 inline std::vector<loop::Record> fill(rpm_log *log, uint64_t bytes, uint64_t seed = 0)
 {
@@ -117,21 +136,49 @@ inline void write_bytes(const std::string &path, const std::string &bytes)
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-// What segments alone have, from @from on; the last error ends it, and is @error.
+inline loop::Record kept(const rpm_record &record)
+{
+    return { std::string(static_cast<const char *>(record.data), record.len), record.lsn,
+             record.epoch };
+}
+
+// The records of a reader that was opened with the result @found; how it ended is @error.
+template <class Reader>
+std::vector<loop::Record> all_of(int found, Reader *reader, int (*next)(Reader *, rpm_record *),
+                                 void (*close)(Reader **), int *error)
+{
+    std::vector<loop::Record> all;
+    rpm_record record;
+
+    while (found >= 0 && (found = next(reader, &record)) == 1)
+        all.push_back(kept(record));
+    close(&reader);
+    *error = found;
+    return all;
+}
+
+// What segments alone have, from @from on.
 inline std::vector<loop::Record> stored_records(rpm_tier *tier, uint64_t log_id, int *error,
                                                 uint64_t from = 0)
 {
-    std::vector<loop::Record> all;
     rpm_tier_reader *reader = nullptr;
-    rpm_record record;
     int found = rpm_tier_reader_open(tier, log_id, from, &reader);
 
-    while (found >= 0 && (found = rpm_tier_reader_next(reader, &record)) == 1)
-        all.push_back({ std::string(static_cast<const char *>(record.data), record.len), record.lsn,
-                        record.epoch });
-    rpm_tier_reader_close(&reader);
-    *error = found;
-    return all;
+    return all_of(found, reader, rpm_tier_reader_next, rpm_tier_reader_close, error);
+}
+
+// What the segments and the log have.
+inline std::vector<loop::Record> read_through(rpm_log *log, rpm_tier *tier, int *error,
+                                              uint64_t from = 0)
+{
+    rpm_reader_opts opts = rpm_reader_opts_init();
+    rpm_reader *reader = nullptr;
+    int found;
+
+    opts.from_lsn = from;
+    opts.tier = tier;
+    found = rpm_reader_open(log, &opts, &reader);
+    return all_of(found, reader, rpm_reader_next, rpm_reader_close, error);
 }
 
 #endif
