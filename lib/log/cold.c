@@ -16,6 +16,11 @@
 
 #include <inttypes.h>
 
+/* How an error text goes on about segments that are of another history of the log. */
+#define OTHER_HISTORY                                                                              \
+    ": one of the two was restored from a backup, or the log was repaired; move the log's folder " \
+    "there to another place, then rpm-agent stores the log anew"
+
 int rpmi_cold_check(struct rpm_log *log, struct rpm_tier *tier, uint64_t lsn, uint64_t sum)
 {
     enum rpmi_verdict verdict;
@@ -31,13 +36,10 @@ int rpmi_cold_check(struct rpm_log *log, struct rpm_tier *tier, uint64_t lsn, ui
     }
     if (err != 0 || lsn < log->head.trim_lsn)
         return err;
-    return rpmi_fail(
-        RPM_E_CORRUPT,
-        "log '%s' has another record at LSN %" PRIu64
-        " than its segments in '%s': one of the two was restored from a backup, or the "
-        "log was repaired; move the log's folder there to another place, then rpm-agent "
-        "stores the log anew",
-        log->name, lsn, rpmi_cold_of(tier)->where);
+    return rpmi_fail(RPM_E_CORRUPT,
+                     "log '%s' has another record at LSN %" PRIu64
+                     " than its segments in '%s'" OTHER_HISTORY,
+                     log->name, lsn, rpmi_cold_of(tier)->where);
 }
 
 int rpmi_cold_stored(struct rpm_log *log, struct rpm_tier *tier, uint64_t limit_lsn,
@@ -53,9 +55,7 @@ int rpmi_cold_stored(struct rpm_log *log, struct rpm_tier *tier, uint64_t limit_
     if (stored->last_lsn < head)
         return rpmi_fail(RPM_E_CORRUPT,
                          "a segment in '%s' has a record from LSN %" PRIu64 " to %" PRIu64
-                         ", and log '%s' begins inside of it, at %" PRIu64
-                         ": one of the two was restored from a backup; move the log's folder there "
-                         "to another place, then rpm-agent stores the log anew",
+                         ", and log '%s' begins inside of it, at %" PRIu64 OTHER_HISTORY,
                          rpmi_cold_of(tier)->where, stored->last_lsn, stored->end_lsn, log->name,
                          head);
     return rpmi_cold_check(log, tier, stored->last_lsn, stored->last_sum);

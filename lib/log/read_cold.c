@@ -38,11 +38,13 @@ int rpmi_reader_cold_next(struct rpm_reader *reader, struct rpm_record *record)
     int found = rpmi_cold_of(reader->tier)->ops->next(reader->cursor, &frame, &payload, &end_lsn);
 
     if (found == 0) {
-        reader->next_lsn = end_lsn;
-        rpmi_reader_cold_drop(reader);
         found = rpmi_log_head(reader->log);
         if (found == 0 && reader->has_last)
             found = rpmi_cold_check(reader->log, reader->tier, reader->last.lsn, reader->last.sum);
+        if (found == 0) { /* else the next call finds the same */
+            reader->next_lsn = end_lsn;
+            rpmi_reader_cold_drop(reader);
+        }
         return found;
     }
     if (found < 0)
