@@ -3,17 +3,24 @@
 
 using namespace loop;
 
+// Appends until the log takes no more. The error.
+static int fill_up(rpm_log *log, const std::string &data)
+{
+    uint64_t lsn;
+    int err = 0;
+
+    while (err == 0)
+        err = rpm_log_append(log, data.data(), data.size(), &lsn);
+    return err;
+}
+
 TEST_CASE("cold: a log that is stored is never full, and loses nothing", "[unit]")
 {
-    support::Dir dir;
-    Server server(4u << 20);
-    Conn conn(server, queued());
-    Tier tier(dir / "");
-    Log log;
+    Stage stage(256u << 10, true);
+    auto &[dir, server, conn, tier, log] = stage;
     std::vector<Record> wrote;
     int error;
 
-    REQUIRE(log.open(conn, "a", tiered(tier, 256u << 10)) == 0);
     Archiver archiver(tier, log);
     for (uint64_t lap = 0; lap < 50; lap++) { // ten times its capacity
         std::vector<Record> more = fill(log, 52000, lap * 1000);
@@ -53,18 +60,12 @@ TEST_CASE("cold: a log that is smaller than a segment would be is never full eit
 
 TEST_CASE("cold: without segments the log is full, and says where they end", "[unit]")
 {
-    support::Dir dir;
-    Server server(4u << 20);
-    Conn conn(server, queued());
-    Tier tier(dir / "");
-    Log log;
+    Stage stage(128u << 10, true);
+    auto &[dir, server, conn, tier, log] = stage;
     std::string data(8000, 'd');
     uint64_t lsn;
-    int err = 0;
+    int err = fill_up(log, data);
 
-    REQUIRE(log.open(conn, "a", tiered(tier, 128u << 10)) == 0);
-    while (err == 0)
-        err = rpm_log_append(log, data.data(), data.size(), &lsn);
     CHECK(err == RPM_E_FULL);
     CHECK(std::string(rpm_last_error()).find("no segment in") != std::string::npos);
     Archiver archiver(tier, log);
@@ -78,18 +79,12 @@ TEST_CASE("cold: without segments the log is full, and says where they end", "[u
 
 TEST_CASE("cold: nothing is trimmed for a segment that is damaged or of other records", "[unit]")
 {
-    support::Dir dir;
-    Server server(4u << 20);
-    Conn conn(server, queued());
-    Tier tier(dir / "");
-    Log log;
+    Stage stage(128u << 10, true);
+    auto &[dir, server, conn, tier, log] = stage;
     std::string data(8000, 'd');
     uint64_t lsn;
-    int err = 0;
 
-    REQUIRE(log.open(conn, "a", tiered(tier, 128u << 10)) == 0);
-    while (err == 0)
-        err = rpm_log_append(log, data.data(), data.size(), &lsn);
+    REQUIRE(fill_up(log, data) == RPM_E_FULL);
     Archiver archiver(tier, log);
     archiver.all(0);
     std::string file = files(dir / "").back();

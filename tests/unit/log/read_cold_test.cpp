@@ -3,37 +3,10 @@
 
 using namespace loop;
 
-namespace
-{
-
-std::vector<Record> read_through(rpm_log *log, rpm_tier *tier, int *error, uint64_t from = 0)
-{
-    rpm_reader_opts opts = rpm_reader_opts_init();
-    std::vector<Record> all;
-    rpm_reader *reader = nullptr;
-    rpm_record record;
-    int found;
-
-    opts.from_lsn = from;
-    opts.tier = tier;
-    found = rpm_reader_open(log, &opts, &reader);
-    while (found >= 0 && (found = rpm_reader_next(reader, &record)) == 1)
-        all.push_back({ std::string(static_cast<const char *>(record.data), record.len), record.lsn,
-                        record.epoch });
-    rpm_reader_close(&reader);
-    *error = found;
-    return all;
-}
-
-} // namespace
-
 TEST_CASE("read cold: a reader goes through the segments into the log", "[unit]")
 {
-    support::Dir dir;
-    Server server(4u << 20);
-    Conn conn(server, queued());
-    Log log(conn, "a", WRITER, 1u << 20);
-    Tier tier(dir / "");
+    Stage stage;
+    auto &[dir, server, conn, tier, log] = stage;
     Archiver archiver(tier, log);
     std::vector<Record> wrote = fill(log, 3 * SPAN);
     int error;
@@ -57,11 +30,8 @@ TEST_CASE("read cold: a reader goes through the segments into the log", "[unit]"
 TEST_CASE("read cold: a reader that a trim overtakes goes on in the segments, and comes back",
           "[unit]")
 {
-    support::Dir dir;
-    Server server(4u << 20);
-    Conn conn(server, queued());
-    Log log(conn, "a", WRITER, 256u << 10);
-    Tier tier(dir / "");
+    Stage stage(256u << 10);
+    auto &[dir, server, conn, tier, log] = stage;
     Archiver archiver(tier, log);
     rpm_reader_opts opts = rpm_reader_opts_init();
     rpm_reader *reader = nullptr;
@@ -80,9 +50,7 @@ TEST_CASE("read cold: a reader that a trim overtakes goes on in the segments, an
         REQUIRE(rpm_log_trim(log, rpm_archiver_lsn(archiver.archiver)) == 0);
         for (size_t i = 0; i < more.size() / 2; i++) {
             REQUIRE(rpm_reader_next(reader, &record) == 1);
-            REQUIRE(wrote[read++] ==
-                    Record{ std::string(static_cast<const char *>(record.data), record.len),
-                            record.lsn, record.epoch });
+            REQUIRE(wrote[read++] == kept(record));
         }
     }
     while (rpm_reader_next(reader, &record) == 1)
@@ -97,11 +65,8 @@ TEST_CASE("read cold: a reader that a trim overtakes goes on in the segments, an
 TEST_CASE("read cold: what was trimmed and is in no segment is an error, and not the tail",
           "[unit]")
 {
-    support::Dir dir;
-    Server server(4u << 20);
-    Conn conn(server, queued());
-    Log log(conn, "a", WRITER, 256u << 10);
-    Tier tier(dir / "");
+    Stage stage(256u << 10);
+    auto &[dir, server, conn, tier, log] = stage;
     std::vector<Record> wrote;
     int error;
 
@@ -134,11 +99,8 @@ TEST_CASE("read cold: what was trimmed and is in no segment is an error, and not
 
 TEST_CASE("read cold: a reader in the segments lives through a lost connection", "[unit]")
 {
-    support::Dir dir;
-    Server server(4u << 20);
-    Conn conn(server, queued());
-    Log log(conn, "a", WRITER, 1u << 20);
-    Tier tier(dir / "");
+    Stage stage;
+    auto &[dir, server, conn, tier, log] = stage;
     rpm_reader_opts opts = rpm_reader_opts_init();
     rpm_reader *reader = nullptr;
     rpm_record record;

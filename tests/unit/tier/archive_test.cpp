@@ -70,11 +70,8 @@ TEST_CASE("archive: two archivers, one begun later, store the same segments", "[
 
 TEST_CASE("archive: a store that fails is tried again, and loses nothing", "[unit]")
 {
-    support::Dir dir;
-    Server server(4u << 20);
-    Conn conn(server, queued());
-    Log log(conn, "a", WRITER, 1u << 20);
-    Tier tier(dir / "");
+    Stage stage;
+    auto &[dir, server, conn, tier, log] = stage;
     Archiver archiver(tier, log);
     std::vector<Record> wrote = fill(log, 2 * SPAN);
     int error;
@@ -85,6 +82,9 @@ TEST_CASE("archive: a store that fails is tried again, and loses nothing", "[uni
     write_bytes(dir / folder, "");
     CHECK(rpm_archiver_turn(archiver.archiver, 0) < 0);
     CHECK(std::string(rpm_last_error()).find(dir / "") != std::string::npos);
+    rpm_tier_log found = rpm_tier_log_init();
+    CHECK(rpm_tier_entry(tier, 0, &found) < 0);
+    CHECK(std::string(rpm_last_error()).find(folder) != std::string::npos);
     CHECK(rpm_archiver_lsn(archiver.archiver) == 0);
     std::filesystem::remove(dir / folder);
     archiver.all(1);
@@ -168,11 +168,8 @@ TEST_CASE("archive: records that are not durable are in no segment", "[unit]")
 
 TEST_CASE("archive: behind another archiver, after a trim of what that one stored", "[unit]")
 {
-    support::Dir dir;
-    Server server(4u << 20);
-    Conn conn(server, queued());
-    Log log(conn, "a", WRITER, 256u << 10);
-    Tier tier(dir / "");
+    Stage stage(256u << 10);
+    auto &[dir, server, conn, tier, log] = stage;
     Archiver slow(tier, log);
     std::vector<Record> wrote;
     int error;
@@ -197,4 +194,81 @@ TEST_CASE("archive: behind another archiver, after a trim of what that one store
     REQUIRE(rpm_log_trim(log, tail) == 0);
     fill(log, 90000, 9700);
     CHECK(rpm_archiver_turn(slow.archiver, 0) == RPM_E_TRIMMED);
+}
+
+TEST_CASE("archive: segments that the writer still needs are not dropped", "[unit]")
+{
+    Stage stage;
+    auto &[dir, server, conn, tier, log] = stage;
+    Archiver archiver(tier, log);
+
+    fill(log, 4 * SPAN);
+    archiver.all();
+    size_t all = files(dir / "").size();
+    CHECK(rpm_archiver_drop(archiver.archiver, 0) == 0);
+    REQUIRE(rpm_log_trim(log, rpm_archiver_lsn(archiver.archiver)) == 0);
+    int dropped = rpm_archiver_drop(archiver.archiver, 2 * SPAN);
+    CHECK(dropped >= 1);
+    CHECK(files(dir / "").size() == all - static_cast<size_t>(dropped));
+    CHECK(rpm_archiver_drop(archiver.archiver, 2 * SPAN) == 0);
+    CHECK(rpm_archiver_drop(archiver.archiver, 1ull << 40) == 0);
+    CHECK(rpm_archiver_drop(archiver.archiver, 0) == static_cast<int>(all) - dropped);
+}
+
+// The pool as it was before the records of @first, which are in segments; then those of @second.
+static void rewrite(Stage &stage, const std::vector<std::string> &first,
+                    const std::vector<std::string> &second)
+{
+    auto &[dir, server, conn, tier, log] = stage;
+
+    log.close();
+    std::vector<unsigned char> backup = server.pool.bytes;
+    REQUIRE(log.open(conn, "a", tiered(nullptr, 0)) == 0);
+    for (const std::string &data : first)
+        append(log, data);
+    {
+        Archiver archiver(tier, log);
+        archiver.all();
+    }
+    log.close();
+    server.stop();
+    server.pool.bytes = backup;
+    server.pool.kept = backup;
+    REQUIRE(server.start() == 0);
+    REQUIRE(rpm_conn_reconnect(conn) == 0);
+    REQUIRE(log.open(conn, "a", tiered(nullptr, 0)) == 0);
+    for (const std::string &data : second)
+        append(log, data);
+}
+
+TEST_CASE("archive: a record that begins before the head is of another history", "[unit]")
+{
+    Stage stage;
+    rpm_archiver *archiver = nullptr;
+
+    rewrite(stage, { payload(1, 1000) }, std::vector<std::string>(20, "small"));
+    REQUIRE(rpm_log_trim(stage.log, 128) == 0);
+    CHECK(rpm_archiver_open(stage.tier, stage.log, &archiver) == RPM_E_CORRUPT);
+    CHECK(std::string(rpm_last_error()).find("begins inside of it, at 128") != std::string::npos);
+}
+
+TEST_CASE("archive: a reader does not go from one history into another", "[unit]")
+{
+    Stage stage;
+    rpm_reader_opts opts = rpm_reader_opts_init();
+    rpm_reader *reader = nullptr;
+    rpm_record record;
+
+    // Records of the same sizes, so that each begins where one of the other history does.
+    rewrite(stage, { "one", "two", "three" }, { "ONE", "TWO", "THREE", "FOUR" });
+    opts.tier = stage.tier;
+    REQUIRE(rpm_reader_open(stage.log, &opts, &reader) == 0);
+    rpm_reader_close(&reader); // in the log, from its head
+    REQUIRE(rpm_log_trim(stage.log, 64) == 0);
+    REQUIRE(rpm_reader_open(stage.log, &opts, &reader) == 0);
+    for (int i = 0; i < 3; i++)
+        REQUIRE(rpm_reader_next(reader, &record) == 1);
+    CHECK(rpm_reader_next(reader, &record) == RPM_E_CORRUPT);
+    CHECK(rpm_reader_next(reader, &record) == RPM_E_CORRUPT); // and again
+    rpm_reader_close(&reader);
 }

@@ -5,11 +5,8 @@ using namespace loop;
 
 TEST_CASE("cursor: from each record on, and from nowhere else", "[unit]")
 {
-    support::Dir dir;
-    Server server(4u << 20);
-    Conn conn(server, queued());
-    Log log(conn, "a", WRITER, 1u << 20);
-    Tier tier(dir / "");
+    Stage stage;
+    auto &[dir, server, conn, tier, log] = stage;
     Archiver archiver(tier, log);
     std::vector<Record> wrote = fill(log, 2 * SPAN);
     uint64_t id = log.log->log_id;

@@ -5,11 +5,8 @@ using namespace loop;
 
 TEST_CASE("reader: segments that come while it reads are read as well", "[unit]")
 {
-    support::Dir dir;
-    Server server(4u << 20);
-    Conn conn(server, queued());
-    Log log(conn, "a", WRITER, 1u << 20);
-    Tier tier(dir / "");
+    Stage stage;
+    auto &[dir, server, conn, tier, log] = stage;
     Archiver archiver(tier, log);
     rpm_tier_reader *reader = nullptr;
     rpm_record record;
