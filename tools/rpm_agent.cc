@@ -125,12 +125,6 @@ class Agent
     bool failed_ = false;
 };
 
-/* Can it succeed when the server can be reached again? */
-bool is_unreachable(int err)
-{
-    return err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED;
-}
-
 bool Agent::is_wanted(const std::string &name) const
 {
     return options_.logs.empty() ||
@@ -185,12 +179,10 @@ void Agent::open(const std::string &name, Stored &stored)
 /* Print an error once, and decide what to do about it. */
 void Agent::failed(const std::string &name, Stored &stored, int err)
 {
-    std::string text = rpm_last_error();
+    std::string text = cli::RpmFailure(name, err).what();
 
-    if (text.empty())
-        text = rpm_strerror(err);
     if (text != stored.told)
-        notice(name + ": " + rpm_error_name(err) + ": " + text);
+        notice(text);
     stored.told = text;
     stored.retry.failed();
     stored.done = options_.once;
@@ -214,7 +206,7 @@ bool Agent::turn(const std::string &name, Stored &stored)
         if (stored.archiver == nullptr)
             open(name, stored);
     } catch (const cli::RpmFailure &failure) {
-        if (is_unreachable(failure.err))
+        if (cli::is_unreachable(failure.err))
             throw;
         failed(name, stored, failure.err);
         return false;
@@ -225,7 +217,7 @@ bool Agent::turn(const std::string &name, Stored &stored)
 
         more = dropped < 0 ? dropped : more;
     }
-    if (is_unreachable(more))
+    if (cli::is_unreachable(more))
         throw cli::RpmFailure(name, more);
     if (more < 0) {
         failed(name, stored, more);
@@ -282,7 +274,7 @@ int Agent::run()
             }
             any = conn_ != nullptr && turn_all();
         } catch (const cli::RpmFailure &failure) {
-            if (options_.once || !is_unreachable(failure.err))
+            if (options_.once || !cli::is_unreachable(failure.err))
                 throw;
             if (!lost)
                 notice(std::string(failure.what()) + "; trying to connect again");

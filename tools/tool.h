@@ -61,6 +61,12 @@ inline int check(const std::string &what, int result)
     return result;
 }
 
+/* Can the call succeed when the server is reachable again? */
+inline bool is_unreachable(int err)
+{
+    return err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED;
+}
+
 struct ConnClose {
     void operator()(rpm_conn *conn) const
     {

@@ -102,11 +102,7 @@ inline uint64_t now_ns()
 
 void sleep_ns(uint64_t ns);
 
-/* Can the call succeed when the server is reachable again? */
-inline bool is_unreachable(int err)
-{
-    return err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED;
-}
+using cli::is_unreachable;
 
 /* Write all bytes to @fd, named @path in an error; false: its reader has closed it. */
 bool write_all(int fd, const std::string &path, const char *data, size_t len);
