@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -23,7 +24,8 @@ namespace rfs
 static constexpr int kAsksMax = 100; /* each may be ignored because of another reply in between */
 
 Refresher::Refresher(fuse_session *session, std::string directory)
-    : session_(session), directory_(std::move(directory)), thread_([this] { work(); })
+    : session_(session), directory_(std::move(directory)), thread_([this] { work(); }),
+      asking_([this] { ask_all(); })
 {
 }
 
@@ -36,7 +38,9 @@ Refresher::~Refresher()
         ends_ = true;
     }
     more_.notify_one();
+    changed_.notify_all();
     thread_.join();
+    asking_.join();
 }
 
 dtx::Task<> Refresher::refresh(dtx::Session &session, uint32_t ino)
@@ -59,7 +63,6 @@ dtx::Task<> Refresher::refresh(dtx::Session &session, uint32_t ino)
 
 void Refresher::work()
 {
-    thread_id_.store(gettid(), std::memory_order_relaxed);
     for (;;) {
         std::unique_lock<std::mutex> lock(mutex_);
 
@@ -104,17 +107,43 @@ static void ask(int file)
     }
 }
 
+/* In a thread without the descriptor of the mount, see refresher.h. Where it cannot have a table of
+ * its own, it asks for nothing. */
+void Refresher::ask_all()
+{
+    bool is_apart = unshare(CLONE_FILES) == 0 && close_range(3, ~0U, 0) == 0;
+    std::unique_lock<std::mutex> lock(mutex_);
+
+    thread_id_.store(gettid(), std::memory_order_relaxed);
+    for (;;) {
+        changed_.wait(lock, [this] { return ends_ || asked_ != 0; });
+        if (asked_ == 0)
+            return;
+        lock.unlock();
+
+        int file = is_apart ? open_file(asked_) : -1;
+
+        if (file >= 0) {
+            ask(file);
+            close(file);
+        }
+        lock.lock();
+        asked_ = 0;
+        changed_.notify_all();
+    }
+}
+
 /* If the kernel does not know the file any more, or the file system is unmounted, there are no
  * pages. */
 void Refresher::carry_out(const Job &job)
 {
-    int file = open_file(job.ino);
+    std::unique_lock<std::mutex> lock(mutex_);
     eventfd_t one = 1;
 
-    if (file >= 0) {
-        ask(file);
-        close(file);
-    }
+    asked_ = job.ino;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return asked_ == 0; });
+    lock.unlock();
     (void)fuse_lowlevel_notify_inval_inode(session_, job.ino, 0, 0);
     (void)eventfd_write(job.done, one);
 }

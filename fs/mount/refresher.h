@@ -14,6 +14,10 @@
  * waits for it, while the daemon serves. It finds the file by its number, as a name in the mount's
  * own folder (statistics.h), which the daemon looks up for this thread alone.
  *
+ * A request of the mount's own process must not keep the mount alive: if the daemon is killed, the
+ * kernel ends the request when the last descriptor of the mount is closed. So a second thread,
+ * which has a table of descriptors of its own without that one, makes these requests.
+ *
  * Tests: tests/fs/mount_test, tests/fs/stale, tests/fs/rpm-fs-history
  */
 #ifndef FS_MOUNT_REFRESHER_H
@@ -50,7 +54,7 @@ class Refresher
      * has a size and time as new, unless it has ignored 100 answers. */
     dtx::Task<> refresh(dtx::Session &session, uint32_t ino);
 
-    /* Does the refresher's thread ask? Its requests are answered without a refresh. */
+    /* Does the refresher ask? Its requests are answered without a refresh. */
     bool is_own(pid_t thread) const
     {
         return thread_id_.load(std::memory_order_relaxed) == thread;
@@ -70,17 +74,21 @@ class Refresher
 
     void work();
     void carry_out(const Job &job);
+    void ask_all();
     int open_file(uint32_t ino) const;
 
     fuse_session *session_;
     std::string directory_;
     uint32_t under_way_ = 0; /* of the daemon's thread */
     std::atomic<pid_t> thread_id_{ 0 };
-    std::mutex mutex_; /* protects jobs_ and ends_ */
+    std::mutex mutex_; /* protects what follows up to the threads */
     std::condition_variable more_;
     std::deque<Job> jobs_;
     bool ends_ = false;
+    uint32_t asked_ = 0;              /* the file that the asking thread asks for; 0: none */
+    std::condition_variable changed_; /* asked_, or ends_ */
     std::thread thread_;
+    std::thread asking_;
 };
 
 } // namespace rfs
