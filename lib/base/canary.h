@@ -38,6 +38,19 @@
     X(NO_PORT_RATE, "a port carries any number of bytes a second")                                 \
     X(CALL_FROM_CACHE, "a core finds a call's message in the cache, with DDIO or without")
 
+/* Rules of certificates (wire/certificate.h): X(NAME, what is so without the rule). */
+#define RPMI_AGENT_CANARIES(X)                                                                     \
+    X(CERTIFICATE_UNCHECKED, "the writer takes a certificate without its proof")                   \
+    X(CERTIFICATE_BEYOND, "the writer takes a certificate that does not begin at its record")      \
+    X(CERTIFICATE_EARLY, "the server certifies records before it has flushed them")                \
+    X(CERTIFICATE_UNSEEN, "the server certifies records that it has not looked at")                \
+    X(CERTIFICATE_HEADERS, "the server looks at the headers of frames only")                       \
+    X(CERTIFICATE_FENCED, "the server certifies for a claim that has ended")                       \
+    X(CERTIFICATE_OLD_KEY, "a claim gets the key of the one before it")                            \
+    X(ORDER_REUSED, "the writer stages a record over one that its NIC still sends")                \
+    X(ORDER_SHORT, "the writer takes a certificate of some records for all of them")               \
+    X(ORDER_ENDLESS, "the writer waits for an agent for as long as it takes")
+
 enum rpmi_canary {
     RPMI_CANARY_NONE = 0,
     RPMI_CANARY_NO_FLUSH,          /* no flush after a write */
@@ -69,6 +82,8 @@ enum rpmi_canary {
     RPMI_CANARY_COUNT,             /* of those above, which the crash suite detects */
 #define RPMI_MODEL_CANARY(name, without) RPMI_CANARY_MODEL_##name,
     RPMI_MODEL_CANARIES(RPMI_MODEL_CANARY)
+#define RPMI_AGENT_CANARY(name, without) RPMI_CANARY_##name,
+        RPMI_AGENT_CANARIES(RPMI_AGENT_CANARY)
 };
 
 #ifdef RPMI_TESTING

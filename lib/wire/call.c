@@ -31,12 +31,20 @@ static const struct rpmi_field CALL_FIELDS[] = {
 };
 
 static const struct rpmi_field REPLY_FIELDS[] = {
-    RPMI_NUMBER(0, struct rpmi_reply, status),  RPMI_NUMBER(4, struct rpmi_reply, key),
-    RPMI_NUMBER(8, struct rpmi_reply, object),  RPMI_NUMBER(12, struct rpmi_reply, epoch),
-    RPMI_NUMBER(16, struct rpmi_reply, writer), RPMI_NUMBER(20, struct rpmi_reply, flags),
-    RPMI_NUMBER(24, struct rpmi_reply, bytes),  RPMI_NUMBER(32, struct rpmi_reply, offset),
-    RPMI_NUMBER(40, struct rpmi_reply, id),     RPMI_NUMBER(48, struct rpmi_reply, value),
-    RPMI_TEXT(64, struct rpmi_reply, name),     RPMI_TEXT(128, struct rpmi_reply, text),
+    RPMI_NUMBER(0, struct rpmi_reply, status),
+    RPMI_NUMBER(4, struct rpmi_reply, key),
+    RPMI_NUMBER(8, struct rpmi_reply, object),
+    RPMI_NUMBER(12, struct rpmi_reply, epoch),
+    RPMI_NUMBER(16, struct rpmi_reply, writer),
+    RPMI_NUMBER(20, struct rpmi_reply, flags),
+    RPMI_NUMBER(24, struct rpmi_reply, bytes),
+    RPMI_NUMBER(32, struct rpmi_reply, offset),
+    RPMI_NUMBER(40, struct rpmi_reply, id),
+    RPMI_NUMBER(48, struct rpmi_reply, value),
+    RPMI_TEXT(64, struct rpmi_reply, name),
+    RPMI_TEXT(128, struct rpmi_reply, text),
+    RPMI_NUMBER(288, struct rpmi_reply, certificate_key[0]),
+    RPMI_NUMBER(296, struct rpmi_reply, certificate_key[1]),
 };
 
 const struct rpmi_layout rpmi_call_layout = RPMI_LAYOUT("call", CALL_FIELDS, RPMI_CALL_BYTES);

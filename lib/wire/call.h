@@ -8,6 +8,8 @@
 #ifndef RPMI_CALL_H
 #define RPMI_CALL_H
 
+#include "wire/certificate.h"
+
 #include <librpm/objects.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,8 +86,9 @@ struct rpmi_reply {
     uint64_t id;     /* OPEN: log_id */
     uint64_t value;  /* OWNER; SEAL, TRIM: where the log begins, durably; ROOM: bytes of the largest
                         object that can be created; of a log its capacity */
-    char name[RPM_NAME_MAX + 1];      /* LIST */
-    char text[RPMI_REPLY_TEXT_BYTES]; /* why, when status is not 0 */
+    char name[RPM_NAME_MAX + 1];                          /* LIST */
+    char text[RPMI_REPLY_TEXT_BYTES];                     /* why, when status is not 0 */
+    uint64_t certificate_key[RPMI_CERTIFICATE_KEY_WORDS]; /* CLAIM: of its certificates */
 };
 
 extern const struct rpmi_layout rpmi_call_layout;

@@ -14,7 +14,7 @@
 
 #define RPMI_HELLO_BYTES 256u
 #define RPMI_ACCEPT_BYTES 384u
-#define RPMI_PROTOCOL_VERSION 1u
+#define RPMI_PROTOCOL_VERSION 2u /* 1: no certificates */
 #define RPMI_SECRET_BYTES 128u
 #define RPMI_ACCEPT_TEXT_BYTES 160u
 

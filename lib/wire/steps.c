@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "wire/certificate.h"
 #include "wire/field.h"
 #include "wire/layout.h"
 
@@ -21,6 +22,7 @@
 
 #define HEAD_BYTES 16u
 #define WORD_BYTES 8u
+#define PROVE_BYTES 40u
 
 static const struct rpmi_field STEP_FIELDS[] = {
     RPMI_NUMBER(0, struct rpmi_step, kind),   RPMI_NUMBER(1, struct rpmi_step, flags),
@@ -46,6 +48,13 @@ static const struct rpmi_field FAA_FIELDS[] = {
     RPMI_NUMBER(16, struct rpmi_step, operand),
 };
 
+static const struct rpmi_field PROVE_FIELDS[] = {
+    HEAD,
+    RPMI_NUMBER(16, struct rpmi_step, log_id),
+    RPMI_NUMBER(24, struct rpmi_step, end_lsn),
+    RPMI_NUMBER(32, struct rpmi_step, epoch),
+};
+
 struct answer {
     uint32_t done;
 };
@@ -60,6 +69,7 @@ const struct rpmi_layout rpmi_must_read_layout =
 const struct rpmi_layout rpmi_cas_layout =
     RPMI_LAYOUT("CAS", CAS_FIELDS, HEAD_BYTES + 2 * WORD_BYTES);
 const struct rpmi_layout rpmi_faa_layout = RPMI_LAYOUT("FAA", FAA_FIELDS, HEAD_BYTES + WORD_BYTES);
+const struct rpmi_layout rpmi_prove_layout = RPMI_LAYOUT("PROVE", PROVE_FIELDS, PROVE_BYTES);
 const struct rpmi_layout rpmi_steps_answer_layout =
     RPMI_LAYOUT("front of an answer to a list", ANSWER_FIELDS, RPMI_STEPS_ANSWER_HEAD);
 
@@ -77,6 +87,8 @@ uint32_t rpmi_step_bytes(const struct rpmi_step *step)
         return HEAD_BYTES + whole_words(step->len);
     case RPMI_STEP_CAS:
         return HEAD_BYTES + 2 * WORD_BYTES;
+    case RPMI_STEP_PROVE:
+        return PROVE_BYTES;
     default:
         RPM_ASSERT(step->kind == RPMI_STEP_FAA);
         return HEAD_BYTES + WORD_BYTES;
@@ -101,6 +113,8 @@ uint32_t rpmi_step_put(void *to, const struct rpmi_step *step)
         rpmi_layout_put_inline(&rpmi_faa_layout, to, step);
     } else if (step->kind == RPMI_STEP_CAS) {
         rpmi_layout_put_inline(&rpmi_cas_layout, to, step);
+    } else if (step->kind == RPMI_STEP_PROVE) {
+        rpmi_layout_put_inline(&rpmi_prove_layout, to, step);
     } else if (bytes > HEAD_BYTES) {
         rpmi_layout_put_inline(&rpmi_must_read_layout, to, step);
     }
@@ -122,6 +136,8 @@ static bool is_well_formed(const struct rpmi_step *step)
         return (step->flags & ~RPMI_STEP_MUST) == 0 && word;
     case RPMI_STEP_FAA:
         return step->flags == 0 && word;
+    case RPMI_STEP_PROVE:
+        return step->flags == 0 && step->key == 0 && step->len == RPMI_CERTIFICATE_BYTES;
     default:
         return false;
     }
@@ -154,7 +170,7 @@ int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step)
     *step = (struct rpmi_step){ 0 };
     (void)rpmi_layout_get_inline(&rpmi_step_layout, from, step); /* has no reserved bytes */
     if (RPMI_UNLIKELY(step->len == 0 || !is_well_formed(step)))
-        return invalid_list("a step's kind, flags or length");
+        return invalid_list("a step's kind, flags, key or length");
     bytes = rpmi_step_bytes(step);
     if (RPMI_UNLIKELY(bytes > left))
         return invalid_list("it ends within a step");
@@ -166,6 +182,9 @@ int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step)
         (void)rpmi_layout_get_inline(&rpmi_faa_layout, from, step);
     } else if (step->kind == RPMI_STEP_CAS) {
         (void)rpmi_layout_get_inline(&rpmi_cas_layout, from, step);
+    } else if (step->kind == RPMI_STEP_PROVE) {
+        if (rpmi_layout_get_inline(&rpmi_prove_layout, from, step) != NULL)
+            return invalid_list("the reserved bytes of a PROVE are not zero");
     } else if (bytes > HEAD_BYTES) {
         (void)rpmi_layout_get_inline(&rpmi_must_read_layout, from, step);
     }

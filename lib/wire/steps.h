@@ -24,7 +24,9 @@ enum rpmi_step_kind {
     RPMI_STEP_READ = 1,
     RPMI_STEP_WRITE = 2,
     RPMI_STEP_CAS = 3,
-    RPMI_STEP_FAA = 4
+    RPMI_STEP_FAA = 4,
+    RPMI_STEP_PROVE = 5 /* is a log's writer right that records are whole? Its result is a
+                           certificate (wire/certificate.h) */
 };
 
 enum rpmi_step_flag {
@@ -35,23 +37,29 @@ enum rpmi_step_flag {
 
 struct rpmi_layout; /* wire/layout.h */
 
-/* The tables of a step: its head, and the words that follow the head of a READ with MUST, a CAS and
- * a FAA. The bytes that follow that of a WRITE have no table, because their number varies. */
+/* The tables of a step: its head, and the words that follow the head of a READ with MUST, a CAS, a
+ * FAA and a PROVE. The bytes that follow that of a WRITE have no table, because their number
+ * varies. */
 extern const struct rpmi_layout rpmi_step_layout;
 extern const struct rpmi_layout rpmi_must_read_layout;
 extern const struct rpmi_layout rpmi_cas_layout;
 extern const struct rpmi_layout rpmi_faa_layout;
+extern const struct rpmi_layout rpmi_prove_layout;
 extern const struct rpmi_layout rpmi_steps_answer_layout;
 
 struct rpmi_step {
-    uint8_t kind;  /* enum rpmi_step_kind */
-    uint8_t flags; /* enum rpmi_step_flag */
-    uint16_t len;  /* bytes at the server, at least 1; of a CAS or FAA 8 */
-    uint32_t key;
-    uint64_t offset;
+    uint8_t kind;     /* enum rpmi_step_kind */
+    uint8_t flags;    /* enum rpmi_step_flag */
+    uint16_t len;     /* bytes at the server, at least 1; of a CAS or FAA 8; of a PROVE those of its
+                      result, RPMI_CERTIFICATE_BYTES */
+    uint32_t key;     /* of a PROVE 0 */
+    uint64_t offset;  /* of a PROVE the LSN of the first record */
     uint64_t expect;  /* CAS, READ with MUST */
     uint64_t operand; /* CAS, FAA */
     const void *data; /* WRITE: @len bytes; of a decoded step, in the list */
+    uint64_t log_id;  /* PROVE; so are the rest */
+    uint64_t end_lsn; /* behind the last record */
+    uint32_t epoch;   /* of the writer's claim */
 };
 
 /* Bytes of a step in a list, and of its result in an answer; multiples of 8. */

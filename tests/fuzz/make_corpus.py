@@ -175,9 +175,9 @@ def inputs():
             ("head_single", "head_slots", bytes(64) + heads((7,)) + bytes(128)),
             ("segment", "segment", block["segment"]),
             *[(name, "frame", struct.pack("<Q", lsn[name]) + block[name]) for name in lsn]]},
-        "steps": {"whole": struct.pack("<H", 136) + bytes(8) + block["steps"],
-                  "denied": struct.pack("<H", 136) + b"\4" + bytes(7) + block["steps"],
-                  "ends": struct.pack("<H", 136) + b"\0\0\0\7" + bytes(4) + block["steps"]},
+        "steps": {"whole": struct.pack("<H", 200) + bytes(8) + block["steps"],
+                  "denied": struct.pack("<H", 200) + b"\4" + bytes(7) + block["steps"],
+                  "ends": struct.pack("<H", 200) + b"\0\0\0\7" + bytes(4) + block["steps"]},
         "stream_answer": {
             name: bytes([posted, packet]) + b"".join(
                 struct.pack("<IiQ", *answer[:3]) + bytes(answer[3]) for answer in answers)

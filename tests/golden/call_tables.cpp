@@ -55,7 +55,9 @@ std::vector<Format> call_formats()
             { "bytes", {} },
             { "offset", {} },
             { "id", {} },
-            { "value", {} } } },
+            { "value", {} },
+            { "certificate_key[0]", {} },
+            { "certificate_key[1]", {} } } },
         { TABLE(request), // a COPY of 24 + 200 bytes to a place of 256
           "request",
           0,

@@ -190,7 +190,7 @@ TEST_CASE("golden: a hello is encoded to and decoded from the golden bytes", "[g
     rpmi_hello hello = {};
 
     REQUIRE(rpmi_hello_get(expected.data(), expected.size(), &hello) == 0);
-    REQUIRE(hello.version == 1);
+    REQUIRE(hello.version == 2);
     REQUIRE(hello.mode == RPMI_MODE_RING);
     REQUIRE(hello.depth == 256);
     REQUIRE(hello.staging_bytes == 8 << 20);
@@ -399,6 +399,8 @@ TEST_CASE("golden: FORMAT.md has the fields of the tables in the code, and no ot
         { "READ with bit 0, 24 bytes", &rpmi_must_read_layout },
         { "CAS, 32 bytes", &rpmi_cas_layout },
         { "FAA, 24 bytes", &rpmi_faa_layout },
+        { "PROVE, 40 bytes", &rpmi_prove_layout },
+        { "Certificate, 64 bytes", &rpmi_certificate_layout },
         { "Front of an answer, 8 bytes", &rpmi_steps_answer_layout },
     };
 

@@ -163,13 +163,15 @@ def reply():
     b.u64(48, 7 << 32, "value")
     b.text(64, "accounts", "name")
     b.text(128, "the name is taken", "text")
+    b.u64(288, 8 << 32, "certificate key")
+    b.u64(296, 9 << 32, "certificate key")
     return b
 
 
 def hello():
     b = Block(256)
     b.raw(0, b"RPMHELLO", "magic")
-    b.u32(8, 1, "protocol version")
+    b.u32(8, 2, "protocol version")
     b.u32(12, 2, "mode: ring")
     b.u32(16, 256, "depth")
     b.u64(24, 8 << 20, "staging bytes")
@@ -180,7 +182,7 @@ def hello():
 def accept():
     b = Block(384)
     b.raw(0, b"RPMWELCM", "magic")
-    b.u32(8, 1, "protocol version")
+    b.u32(8, 2, "protocol version")
     b.u32(12, 0, "status")
     b.u32(16, 1, "mode: direct")
     b.u32(20, 11, "client")
@@ -201,7 +203,7 @@ def accept():
 def accept_refused():
     b = Block(384)
     b.raw(0, b"RPMWELCM", "magic")
-    b.u32(8, 1, "protocol version")
+    b.u32(8, 2, "protocol version")
     b.u32(12, -13, "status: EACCES")
     b.text(112, "wrong secret", "text")
     return b
@@ -215,7 +217,7 @@ def proof(secret, parts):
 def net_hello():
     b = Block(40)
     b.raw(0, b"RPMOPEN\0", "magic")
-    b.u32(8, 2, "version")
+    b.u32(8, 3, "version")
     b.raw(16, bytes(range(16)), "nonce")
     b.raw(32, bytes(255 - byte for byte in b"RPMOPEN\0"), "end")
     return b
@@ -224,7 +226,7 @@ def net_hello():
 def challenge(status=0):
     b = Block(32)
     b.raw(0, b"RPMCHAL\0", "magic")
-    b.u32(8, 2, "version")
+    b.u32(8, 3, "version")
     b.u32(12, status, "status")
     b.raw(16, bytes(range(100, 116)), "nonce")
     return b
@@ -236,7 +238,7 @@ SECRET = b"open sesame"
 def auth():
     b = Block(192)
     b.raw(0, b"RPMAUTH\0", "magic")
-    b.u32(8, 2, "version")
+    b.u32(8, 3, "version")
     b.u32(12, 256, "depth")
     b.u64(16, 8 << 20, "staging bytes")
     b.text(24, "main", "pool")
@@ -286,8 +288,9 @@ def answers():
 def steps():
     rows = [(1, 0, 100, 3, 5000, [], "READ"), (1, 1, 8, 3, 8, [7], "READ, must"),
             (2, 0x24, 5, 3, 1 << 44, [], "WRITE, durable, cached"),
-            (3, 1, 8, 4, 16, [1 << 63, 2], "CAS, must"), (4, 0, 8, 4, 24, [9], "FAA")]
-    b = Block(16 + 24 + 24 + 32 + 24)
+            (3, 1, 8, 4, 16, [1 << 63, 2], "CAS, must"), (4, 0, 8, 4, 24, [9], "FAA"),
+            (5, 0, 64, 0, 1 << 40, [6 << 32, (1 << 40) + 192, 3], "PROVE")]
+    b = Block(16 + 24 + 24 + 32 + 24 + 40)
     at = 0
     for kind, flags, length, key, offset, words, note in rows:
         b.raw(at, bytes([kind, flags]), "kind and flags: " + note)
@@ -295,7 +298,8 @@ def steps():
         b.u32(at + 4, key, "key")
         b.u64(at + 8, offset, "offset")
         at += 16
-        for word, what in zip(words, ["operand" if kind == 4 else "expect", "operand"]):
+        names = {4: ["operand"], 5: ["log_id", "end_lsn", "epoch"]}.get(kind, ["expect", "operand"])
+        for word, what in zip(words, names):
             b.u64(at, word, what)
             at += 8
         if kind == 2:
@@ -305,12 +309,35 @@ def steps():
 
 
 def steps_answer():
-    b = Block(8 + 104 + 8 + 8 + 8)
+    b = Block(8 + 104 + 8 + 8 + 8 + 64)
     b.u32(0, 3, "done")
     b.raw(8, bytes(range(100)), "of the READ")
     b.u64(112, 7, "of the READ that must")
     b.u64(120, 5, "of the CAS, which ended the list")
     b.u64(128, 0, "of the FAA")
+    b.raw(136, bytes(64), "of the PROVE")
+    return b
+
+
+def certificate():
+    b = Block(64)
+    b.u32(4, 4, "level: durable")
+    b.u64(8, 6 << 32, "log_id")
+    b.u64(16, 1 << 40, "first_lsn")
+    b.u64(24, (1 << 40) + 128, "end_lsn")
+    b.u32(32, 3, "epoch")
+    b.u32(36, 7, "server_epoch")
+    key = "%016x%016x" % (8 << 32, 9 << 32)
+    front = bytes(b.data[:48])
+    role = b"certificate\0"
+    text = struct.pack("<Q", len(role)) + role + struct.pack("<Q", len(front)) + front
+    b.raw(48, hmac.new(key.encode(), text, hashlib.sha256).digest()[:16], "proof")
+    return b
+
+
+def certificate_refused():
+    b = Block(64)
+    b.u32(0, -116, "status: ESTALE")
     return b
 
 
@@ -370,17 +397,17 @@ def message_rpc():
 
 
 def message_steps():
-    b = message(5, 160, "RPC request")
+    b = message(5, 200, "RPC request")
     b.raw(8, b"\x0a", "STEPS")
     b.raw(9, b"\x04", "flags: durable")
-    b.u64(24, 136, "length: of the answer")
-    b.u32(32, 120, "bytes that follow")
+    b.u64(24, 200, "length: of the answer")
+    b.u32(32, 160, "bytes that follow")
     b.raw(40, steps().data, "list")
     return b
 
 
 def message_result():
-    b = message(8, 152, "result")
+    b = message(8, 216, "result")
     b.u64(8, 1 << 40, "RPC requests done")
     b.raw(16, steps_answer().data, "answer")
     return b
@@ -455,6 +482,8 @@ def golden():
         "message_result": ("FORMAT.md section 11: a result", message_result()),
         "steps": ("FORMAT.md section 12: a list of steps", steps()),
         "segment": ("FORMAT.md section 13: a segment of two records", segment()),
+        "certificate": ("FORMAT.md section 12: a certificate", certificate()),
+        "certificate_refused": ("FORMAT.md section 12: a refusal", certificate_refused()),
         "steps_answer": ("FORMAT.md section 12: the answer to a list", steps_answer()),
         "request_call": ("FORMAT.md section 10: header of a call", request_call()),
         "answers": ("FORMAT.md section 10: four answers", answers()),

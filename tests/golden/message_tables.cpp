@@ -107,7 +107,7 @@ static int recode_result(const Bytes &in, Bytes &out)
     return 0;
 }
 
-// A COPY of 24 bytes to a place of 256, and a list of 120 bytes.
+// A COPY of 24 bytes to a place of 256, and a list of 160 bytes.
 static std::vector<Format> rpc_formats()
 {
     return {
@@ -133,7 +133,7 @@ static std::vector<Format> rpc_formats()
             { "key", { 1, UINT32_MAX } },
             { "offset", { 1, UINT64_MAX } },
             { "len", { 0, 7, 4097, UINT64_MAX } },
-            { "body_bytes", { 0, 119, 121, UINT32_MAX } } },
+            { "body_bytes", { 0, 159, 161, UINT32_MAX } } },
           true },
     };
 }

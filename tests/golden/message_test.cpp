@@ -113,11 +113,11 @@ TEST_CASE("golden: an RPC request with a list is encoded to and decoded from the
     Bytes made(expected.size(), 0xff);
     rpmi_rpc rpc = {};
 
-    REQUIRE(rpmi_msg_kind(expected.data(), 160) == 5);
-    REQUIRE(rpmi_rpc_get(expected.data(), 160, &rpc) == 0);
+    REQUIRE(rpmi_msg_kind(expected.data(), 200) == 5);
+    REQUIRE(rpmi_rpc_get(expected.data(), 200, &rpc) == 0);
     CHECK(rpc.kind == RPMI_OP_STEPS);
     CHECK(rpc.flags == RPMI_OP_DURABLE);
-    CHECK(rpc.len == 136);
+    CHECK(rpc.len == 200);
     CHECK(rpc.body_bytes == list.size());
     CHECK(memcmp(expected.data() + RPMI_RPC_BYTES, list.data(), list.size()) == 0);
     rpmi_rpc_put(made.data(), &rpc);
@@ -132,7 +132,7 @@ TEST_CASE("golden: a result is encoded to and decoded from the golden bytes", "[
     Bytes made(expected.size(), 0xff);
     uint64_t done = 0;
 
-    REQUIRE(rpmi_msg_kind(expected.data(), 152) == RPMI_MSG_RESULT);
+    REQUIRE(rpmi_msg_kind(expected.data(), 216) == RPMI_MSG_RESULT);
     REQUIRE(rpmi_result_get(expected.data(), &done) == 0);
     CHECK(done == 1ull << 40);
     rpmi_result_put(made.data(), done, static_cast<uint32_t>(answer.size()));

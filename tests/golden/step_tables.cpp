@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // step_tables.cpp: the tables of FORMAT.md section 12.
 extern "C" {
+#include "wire/certificate.h"
 #include "wire/steps.h"
 }
 #include "golden/tables.h"
@@ -19,15 +20,38 @@ static int recode_step(const Bytes &in, Bytes &out)
     return 0;
 }
 
-// The answer to the golden list, which has five steps.
+// The answer to the golden list, which has six steps.
 static int recode_answer(const Bytes &in, Bytes &out)
 {
     uint32_t done;
-    int err = rpmi_steps_answer_get(in.data(), 5, &done);
+    int err = rpmi_steps_answer_get(in.data(), 6, &done);
 
     if (err == 0)
         rpmi_steps_answer_put(out.data(), done);
     return err;
+}
+
+static const uint64_t GOLDEN_KEY[RPMI_CERTIFICATE_KEY_WORDS] = { 8ull << 32, 9ull << 32 };
+
+static int recode_certificate(const Bytes &in, Bytes &out)
+{
+    rpmi_certificate found;
+    int err = rpmi_certificate_get(in.data(), GOLDEN_KEY, &found);
+
+    return err < 0 ? err : rpmi_certificate_put(out.data(), &found, GOLDEN_KEY);
+}
+
+// Prove whatever the bytes say.
+static void seal_certificate(Bytes &bytes)
+{
+    rpmi_certificate found;
+    Bytes proved(bytes.size());
+
+    if (rpmi_layout_get(&rpmi_certificate_layout, bytes.data(), &found) != nullptr ||
+        found.status != 0 || found.first_lsn > found.end_lsn || found.epoch == 0 ||
+        found.server_epoch == 0 || rpmi_certificate_put(proved.data(), &found, GOLDEN_KEY) != 0)
+        return;
+    bytes = proved;
 }
 
 // The steps of the golden list, in their order.
@@ -39,7 +63,7 @@ std::vector<Format> step_formats()
           0,
           16,
           recode_step,
-          { { "kind", { 0, 2, 3, 4, 5, 255 } },
+          { { "kind", { 0, 2, 3, 4, 5, 6, 255 } },
             { "flags", { 1, 2, 4, 32, 128, 255 } },
             { "len", { 0 } },
             { "key", {} },
@@ -51,7 +75,7 @@ std::vector<Format> step_formats()
           40,
           24,
           recode_step,
-          { { "kind", { 0, 1, 3, 4, 5, 255 } },
+          { { "kind", { 0, 1, 3, 4, 5, 6, 255 } },
             { "flags", { 1, 2, 8, 128, 255 } },
             { "len", { 0, 4, 9, UINT16_MAX } },
             { "key", {} },
@@ -59,11 +83,32 @@ std::vector<Format> step_formats()
           true },
         { TABLE(cas), "steps", 64, 32, recode_step, { { "expect", {} }, { "operand", {} } }, true },
         { TABLE(faa), "steps", 96, 24, recode_step, { { "operand", {} } }, true },
+        { TABLE(prove),
+          "steps",
+          120,
+          40,
+          recode_step,
+          { { "log_id", {} }, { "end_lsn", {} }, { "epoch", {} } },
+          true },
         { TABLE(steps_answer),
           "steps_answer",
           0,
           8,
           recode_answer,
-          { { "done", { 6, UINT32_MAX } } } },
+          { { "done", { 7, UINT32_MAX } } } },
+        { TABLE(certificate),
+          "certificate",
+          0,
+          64,
+          recode_certificate,
+          { { "status", { 1, INT32_MAX, static_cast<uint32_t>(-4096), 1u << 31 } },
+            { "level", {} },
+            { "log_id", {} },
+            { "first_lsn", { (1ull << 40) + 129, UINT64_MAX } },
+            { "end_lsn", { 0, (1ull << 40) - 1 } },
+            { "epoch", { 0 } },
+            { "server_epoch", { 0 } } },
+          false,
+          seal_certificate },
     };
 }

@@ -2,6 +2,7 @@
 // steps_test.cpp: the bytes of FORMAT.md section 12: a list of steps, and the answer to it.
 extern "C" {
 #include "base/assert.h"
+#include "wire/certificate.h"
 #include "wire/steps.h"
 }
 #include "golden/golden.h"
@@ -16,7 +17,7 @@ TEST_CASE("golden: a list of steps is encoded to and decoded from the golden byt
     rpmi_step step;
     std::vector<rpmi_step> all;
 
-    REQUIRE(rpmi_steps_check(expected.data(), expected.size(), 136) == 0);
+    REQUIRE(rpmi_steps_check(expected.data(), expected.size(), 200) == 0);
     rpmi_steps_begin(&steps, expected.data(), static_cast<uint32_t>(expected.size()));
     while (rpmi_steps_next(&steps, &step) == 1) {
         size_t at = made.size();
@@ -26,7 +27,7 @@ TEST_CASE("golden: a list of steps is encoded to and decoded from the golden byt
         rpmi_step_put(&made[at], &step);
     }
     REQUIRE(made == expected);
-    REQUIRE(all.size() == 5);
+    REQUIRE(all.size() == 6);
     CHECK(all[0].len == 100);
     CHECK(all[0].key == 3);
     CHECK(all[0].offset == 5000);
@@ -39,6 +40,11 @@ TEST_CASE("golden: a list of steps is encoded to and decoded from the golden byt
     CHECK(all[3].operand == 2);
     CHECK(all[4].kind == RPMI_STEP_FAA);
     CHECK(all[4].operand == 9);
+    CHECK(all[5].kind == RPMI_STEP_PROVE);
+    CHECK(all[5].offset == 1ull << 40);
+    CHECK(all[5].log_id == 6ull << 32);
+    CHECK(all[5].end_lsn == (1ull << 40) + 192);
+    CHECK(all[5].epoch == 3);
 }
 
 // The answer if the words have these values.
@@ -64,6 +70,37 @@ TEST_CASE("golden: the answer to a list is its bytes", "[golden]")
     };
     REQUIRE(rpmi_steps_walk(&stepper, list.data(), list.size(), made.data(), made.size()) == 0);
     CHECK(made == expected);
-    REQUIRE(rpmi_steps_answer_get(expected.data(), 5, &done) == 0);
+    REQUIRE(rpmi_steps_answer_get(expected.data(), 6, &done) == 0);
     CHECK(done == 3);
+}
+
+// The key of the golden reply to a CLAIM.
+static const uint64_t KEY[RPMI_CERTIFICATE_KEY_WORDS] = { 8ull << 32, 9ull << 32 };
+
+TEST_CASE("golden: a certificate is encoded to and decoded from the golden bytes", "[golden]")
+{
+    Bytes expected = golden("certificate");
+    Bytes made(expected.size(), 0xff);
+    rpmi_certificate certificate;
+
+    REQUIRE(rpmi_certificate_get(expected.data(), KEY, &certificate) == 0);
+    CHECK(certificate.level == RPM_DURABLE);
+    CHECK(certificate.log_id == 6ull << 32);
+    CHECK(certificate.first_lsn == 1ull << 40);
+    CHECK(certificate.end_lsn == (1ull << 40) + 128);
+    CHECK(certificate.epoch == 3);
+    CHECK(certificate.server_epoch == 7);
+    REQUIRE(rpmi_certificate_put(made.data(), &certificate, KEY) == 0);
+    CHECK(made == expected);
+}
+
+TEST_CASE("golden: a refusal to certify has the reason, and no proof", "[golden]")
+{
+    Bytes expected = golden("certificate_refused");
+    Bytes made(expected.size(), 0xff);
+    rpmi_certificate certificate;
+
+    CHECK(rpmi_certificate_get(expected.data(), KEY, &certificate) == RPM_E_FENCED);
+    rpmi_certificate_refuse(made.data(), RPM_E_FENCED);
+    CHECK(made == expected);
 }

@@ -40,6 +40,8 @@ static rpmi_reply sample_reply()
     reply.value = 7ull << 32;
     strcpy(reply.name, "accounts");
     strcpy(reply.text, "the name is taken");
+    reply.certificate_key[0] = 8ull << 32;
+    reply.certificate_key[1] = 9ull << 32;
     return reply;
 }
 
@@ -108,7 +110,7 @@ TEST_CASE("reply: malformed replies are refused", "[unit]")
         { 0, 1 },   { 0, 0x80000000u }, { 0, static_cast<uint32_t>(-4096) },
         { 8, 5 },   { 20, 2 },          { 56, 1 },
         { 60, 1 },  { 124, 'x' },       { 284, 'x' },
-        { 288, 1 }, { 316, 1u << 24 },
+        { 304, 1 }, { 316, 1u << 24 },
     };
 
     for (const auto &test : CASES) {

@@ -73,7 +73,7 @@ TEST_CASE("hello: another version is distinguished from garbage, at any length",
     rpmi_hello hello = sample_hello();
 
     rpmi_hello_put(bytes, &hello);
-    rpmi_store32(bytes + 8, 2);
+    rpmi_store32(bytes + 8, RPMI_PROTOCOL_VERSION + 1);
     for (size_t len : { size_t(12), size_t(100), size_t(RPMI_HELLO_BYTES), sizeof(bytes) })
         REQUIRE(rpmi_hello_get(bytes, len, &hello) == RPM_E_VERSION);
     REQUIRE(rpmi_hello_get(bytes, 11, &hello) == RPM_E_PROTO);

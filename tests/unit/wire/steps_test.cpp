@@ -4,6 +4,7 @@
 #include "support/catch.h"
 
 extern "C" {
+#include "wire/certificate.h"
 #include "wire/steps.h"
 }
 #include <cstring>
@@ -65,6 +66,17 @@ rpmi_step faa_of(uint64_t operand)
     return made;
 }
 
+rpmi_step prove_of(uint32_t epoch)
+{
+    rpmi_step made = step(RPMI_STEP_PROVE, RPMI_CERTIFICATE_BYTES);
+
+    made.key = 0;
+    made.log_id = ~0ull;
+    made.end_lsn = 1ull << 62;
+    made.epoch = epoch;
+    return made;
+}
+
 struct List {
     std::vector<unsigned char> bytes;
     uint32_t answer = RPMI_STEPS_ANSWER_HEAD;
@@ -98,7 +110,8 @@ std::vector<rpmi_step> one_of_each()
              write_of(FIVE, RPMI_STEP_DURABLE | RPMI_STEP_CACHED),
              cas_of(1, 1ull << 63),
              cas_of(2, 3, RPMI_STEP_MUST),
-             faa_of(7) };
+             faa_of(7),
+             prove_of(3) };
 }
 
 // Records the steps that it is asked to carry out.
@@ -153,6 +166,9 @@ TEST_CASE("steps: the steps of an encoded list are walked unchanged", "[unit]")
         CHECK(got.offset == sent.offset);
         CHECK(got.expect == sent.expect);
         CHECK(got.operand == sent.operand);
+        CHECK(got.log_id == sent.log_id);
+        CHECK(got.end_lsn == sent.end_lsn);
+        CHECK(got.epoch == sent.epoch);
         CHECK(steps.result == result);
         result += rpmi_step_result_bytes(&sent);
         if (sent.kind == RPMI_STEP_WRITE)
@@ -198,7 +214,7 @@ TEST_CASE("steps: malformed lists are refused", "[unit]")
         unsigned char byte;
     } rows[] = {
         { "kind 0", read_of(8), 0, 0 },
-        { "kind 5", read_of(8), 0, 5 },
+        { "kind 6", read_of(8), 0, 6 },
         { "kind 255", read_of(8), 0, 255 },
         { "a MUST of 16 bytes", must_read(0), 2, 16 },
         { "a durable READ", read_of(8), 1, RPMI_STEP_DURABLE },
@@ -213,6 +229,11 @@ TEST_CASE("steps: malformed lists are refused", "[unit]")
         { "a WRITE longer than the list", write_of(data), 2, 41 },
         { "a WRITE much longer", write_of(data), 3, 255 },
         { "a WRITE with bytes behind", write_of(FIVE), 21, 1 },
+        { "a PROVE that must", prove_of(1), 1, RPMI_STEP_MUST },
+        { "a durable PROVE", prove_of(1), 1, RPMI_STEP_DURABLE },
+        { "a PROVE with a result of 8 bytes", prove_of(1), 2, 8 },
+        { "a PROVE with a key", prove_of(1), 4, 1 },
+        { "a PROVE with bytes behind", prove_of(1), 39, 1 },
     };
 
     for (const auto &row : rows) {
