@@ -249,6 +249,19 @@ static int raise_claim(struct rpmi_service *service, const struct rpmi_dirent *e
     return service->opts.quiesce(service->opts.context, entry->offset);
 }
 
+/* No certificate of an earlier claim, or of another log, holds under the new key. */
+static void renew_certificate_key(struct rpmi_service *service, struct rpmi_object *log,
+                                  struct rpmi_reply *reply)
+{
+    bool is_set = log->certificate_key[0] != 0;
+
+    for (uint32_t i = 0; i < RPMI_CERTIFICATE_KEY_WORDS; i++) {
+        if (!RPMI_CANARY(CERTIFICATE_OLD_KEY) || !is_set)
+            log->certificate_key[i] = service->opts.entropy(service->opts.context);
+        reply->certificate_key[i] = log->certificate_key[i];
+    }
+}
+
 static int claim(struct rpmi_service *service, struct rpmi_client *client,
                  const struct rpmi_call *call, struct rpmi_reply *reply)
 {
@@ -296,6 +309,7 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
     log->writer = client->id;
     log->epoch = epoch;
     log->sealed = false; /* until SEAL: records of this epoch are not valid yet */
+    renew_certificate_key(service, log, reply);
     reply->epoch = epoch;
     reply->offset = log->entry.offset;
     return 0;

@@ -16,6 +16,7 @@
 
 #include "pool/mem.h"
 #include "wire/call.h"
+#include "wire/steps.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -99,6 +100,32 @@ struct rpmi_extent {
 /* 0, RPM_E_DENIED, RPM_E_FENCED. */
 int rpmi_service_extent(const struct rpmi_service *service, uint32_t client, uint32_t key,
                         struct rpmi_extent *extent);
+
+/* How much of a log one PROVE looks at, unless its first record is longer: other clients wait. */
+#define RPMI_PROVE_BYTES (256u << 10)
+
+/* What the server CPU must make durable for a certificate, and the key of its proof. */
+struct rpmi_proof {
+    struct rpmi_certificate certificate;
+    uint64_t key[RPMI_CERTIFICATE_KEY_WORDS];
+    uint32_t ranges; /* 0: nothing to certify */
+    struct {
+        uint64_t offset; /* in the pool */
+        uint64_t len;
+    } range[2]; /* of a ring, whose end may be within */
+};
+
+/*
+ * prove.c: look at the records that a PROVE names, as they are visible now: which of them are whole
+ * frames of the claim in force? The certificate is to be made, and sent, only when the ranges
+ * are at @level. The status in it is 0, RPM_E_NOENT (no such log), RPM_E_FENCED (the claim has
+ * ended, or is not sealed yet), RPM_E_RANGE (no LSNs of a record).
+ */
+void rpmi_service_prove(struct rpmi_service *service, const struct rpmi_step *step,
+                        enum rpm_level level, struct rpmi_proof *proof);
+
+/* Write the certificate, or the refusal, at @bytes. */
+void rpmi_proof_write(const struct rpmi_proof *proof, void *bytes);
 
 /* Bytes of the pool that no object uses. */
 uint64_t rpmi_service_free_bytes(const struct rpmi_service *service);

@@ -29,6 +29,7 @@ struct rpmi_object {
     uint32_t epoch;        /* log: of that claim */
     bool sealed;           /* log: that epoch is durable in the head */
     bool head_unpersisted; /* log: a persist of its visible head failed */
+    uint64_t certificate_key[RPMI_CERTIFICATE_KEY_WORDS]; /* log: of that claim */
 };
 
 enum rpmi_key_state { RPMI_KEY_FREE = 0, RPMI_KEY_LIVE = 1, RPMI_KEY_REVOKED = 2 };

@@ -67,9 +67,8 @@ static void add_dirty(struct rpmi_batch *batch, uint64_t offset, uint64_t len)
         widen(&batch->dirty[nearest], &add);
 }
 
-/* Have a range of the pool in its persistence domain by the end of the batch. */
-static void make_durable(struct rpm_server *server, struct rpmi_batch *batch,
-                         const struct rpmi_span *span, uint64_t len)
+void rpmi_batch_persist(struct rpm_server *server, struct rpmi_batch *batch,
+                        const struct rpmi_span *span, uint64_t len)
 {
     if (span->area != RPMI_AREA_POOL || len == 0)
         return;
@@ -124,7 +123,7 @@ static int do_write(struct rpm_server *server, uint32_t client, const struct rpm
     if (past_cache)
         batch->unfenced = true;
     else if (durable)
-        make_durable(server, batch, &span, part->len);
+        rpmi_batch_persist(server, batch, &span, part->len);
     rpmi_count_own(&server->stats.bytes, part->len);
     return 0;
 }
@@ -177,7 +176,7 @@ static int do_persist(struct rpm_server *server, uint32_t client, const struct r
 
     if (err != 0)
         return err;
-    make_durable(server, batch, &span, part->len);
+    rpmi_batch_persist(server, batch, &span, part->len);
     return 0;
 }
 
@@ -238,6 +237,21 @@ void rpmi_batch_fence(struct rpmi_batch *batch)
     batch->unfenced = false;
 }
 
+/* Before this the memory of the answers, which a client may already read, had no certificates. */
+static void write_certificates(const struct rpm_server *server, struct rpmi_batch *batch)
+{
+    RPM_ASSERT(batch->proofs_n <= RPMI_PROOFS_MAX);
+    for (uint32_t i = 0; i < batch->proofs_n; i++) {
+        const struct rpmi_pending_proof *pending = &server->proofs[i];
+
+        if (batch->msync_status == 0)
+            rpmi_proof_write(&pending->proof, pending->at);
+        else
+            rpmi_certificate_refuse(pending->at, batch->msync_status);
+    }
+    batch->proofs_n = 0;
+}
+
 void rpmi_batch_sync(struct rpm_server *server, struct rpmi_batch *batch)
 {
     RPM_ASSERT(!batch->unfenced);             /* msync of stores that are visible */
@@ -254,4 +268,5 @@ void rpmi_batch_sync(struct rpm_server *server, struct rpmi_batch *batch)
             batch->msync_status = err;
     }
     batch->dirty_n = 0;
+    write_certificates(server, batch);
 }

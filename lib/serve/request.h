@@ -22,10 +22,17 @@
 struct rpm_server;
 
 #define RPMI_DIRTY_MAX 64u
+#define RPMI_PROOFS_MAX 64u
 
 struct rpmi_dirty {
     uint64_t first; /* whole pages */
     uint64_t end;
+};
+
+/* A certificate that is made when the batch is durable, and where it is to be written. */
+struct rpmi_pending_proof {
+    struct rpmi_proof proof;
+    void *at; /* in the memory of an answer, which is sent later */
 };
 
 struct rpmi_batch {
@@ -34,6 +41,7 @@ struct rpmi_batch {
     int msync_status;                        /* result of msync for the durable requests of this
                                                 batch */
     struct rpmi_dirty dirty[RPMI_DIRTY_MAX]; /* ranges to msync before the answers */
+    uint32_t proofs_n;                       /* certificates to make, in server->proofs */
 };
 
 /* The bytes of a request that this batch carries out: [from, from + len) of the request's @len. A
@@ -91,12 +99,18 @@ static inline void rpmi_batch_begin(struct rpmi_batch *batch)
     batch->unfenced = false;
     batch->dirty_n = 0;
     batch->msync_status = 0;
+    batch->proofs_n = 0;
 }
 
 /* Fence the stores and flushes of the batch. Under the lock. */
 void rpmi_batch_fence(struct rpmi_batch *batch);
 
-/* msync the dirty ranges, and set msync_status. Without the lock, because it is slow. */
+/* Have a range of the pool in its persistence domain by the end of the batch. */
+void rpmi_batch_persist(struct rpm_server *server, struct rpmi_batch *batch,
+                        const struct rpmi_span *span, uint64_t len);
+
+/* msync the dirty ranges, set msync_status, and make the certificates, or none if that failed.
+ * Without the lock, because it is slow. */
 void rpmi_batch_sync(struct rpm_server *server, struct rpmi_batch *batch);
 
 #endif

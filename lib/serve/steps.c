@@ -14,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/canary.h"
 #include "serve/serve.h"
 #include "transport/step.h"
 
@@ -41,10 +42,14 @@ static int check_access(void *context, const struct rpmi_step *step)
 {
     struct serve_walk *walk = context;
     struct rpmi_span *span = span_of(walk, step);
-    enum rpmi_right right = rpmi_op_right(rpmi_step_op(step).kind);
-    int err = rpmi_service_access(walk->server->service, walk->client, step->key, step->offset,
-                                  step->len, right, span);
+    enum rpmi_right right;
+    int err;
 
+    if (step->kind == RPMI_STEP_PROVE)
+        return 0; /* any client may ask: the answer proves something to the writer alone */
+    right = rpmi_op_right(rpmi_step_op(step).kind);
+    err = rpmi_service_access(walk->server->service, walk->client, step->key, step->offset,
+                              step->len, right, span);
     if (err == 0 && right == RPMI_RIGHT_ATOMIC &&
         (span->area != RPMI_AREA_DRAM || !rpmi_is_aligned(span->offset, sizeof(uint64_t))))
         return RPM_E_DENIED;
@@ -81,6 +86,34 @@ static int carry_out_write(struct serve_walk *walk, const struct rpmi_step *step
     return rpmi_request_access(walk->server, walk->client, &op, &whole, walk->batch);
 }
 
+/* Look at the records now, have them durable by the end of the batch, and certify them then. */
+static void carry_out_prove(struct serve_walk *walk, const struct rpmi_step *step, void *result)
+{
+    struct rpmi_batch *batch = walk->batch;
+    bool durable = walk->durable && walk->server->pool.facts.domain != RPM_DOMAIN_NONE;
+    struct rpmi_pending_proof *pending = &walk->server->proofs[batch->proofs_n];
+
+    if (batch->proofs_n == RPMI_PROOFS_MAX) {
+        rpmi_certificate_refuse(result, RPM_E_BUSY);
+        return;
+    }
+    memset(result, 0, RPMI_CERTIFICATE_BYTES);
+    batch->proofs_n++;
+    pending->at = result;
+    rpmi_service_prove(walk->server->service, step, durable ? RPM_DURABLE : RPM_VISIBLE,
+                       &pending->proof);
+    if (RPMI_CANARY(CERTIFICATE_EARLY)) {
+        rpmi_proof_write(&pending->proof, result);
+        batch->proofs_n--;
+        return;
+    }
+    for (uint32_t i = 0; durable && i < pending->proof.ranges; i++) {
+        const struct rpmi_span span = { RPMI_AREA_POOL, pending->proof.range[i].offset };
+
+        rpmi_batch_persist(walk->server, batch, &span, pending->proof.range[i].len);
+    }
+}
+
 static int carry_out_step(void *context, const struct rpmi_step *step, void *result)
 {
     struct serve_walk *walk = context;
@@ -94,6 +127,10 @@ static int carry_out_step(void *context, const struct rpmi_step *step, void *res
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     if (step->kind == RPMI_STEP_WRITE)
         return carry_out_write(walk, step);
+    if (step->kind == RPMI_STEP_PROVE) {
+        carry_out_prove(walk, step, result);
+        return 0;
+    }
     if (step->kind == RPMI_STEP_READ) {
         rpmi_request_load(walk->server, span_of(walk, step), result, step->len);
         return 0;

@@ -48,6 +48,8 @@ static int check_access(void *context, const struct rpmi_step *step)
 {
     struct rpmi_sim_address address;
 
+    if (step->kind == RPMI_STEP_PROVE)
+        return 0;
     return locate(context, step, &address);
 }
 
@@ -84,14 +86,28 @@ static void write(const struct sim_walk *walk, const struct rpmi_step *step,
         rpmi_sim_cpu_store(walk->machine, address->place, address->offset, step->data, step->len);
 }
 
+static int prove(const struct sim_walk *walk, const struct rpmi_step *step, void *result)
+{
+    struct rpmi_machine *machine = walk->machine;
+    const struct rpmi_host *host = &machine->world->opts.host;
+    bool durable = (walk->packet->flags & RPMI_SIM_DURABLE) != 0 &&
+                   machine->world->preset.domain != RPM_DOMAIN_NONE;
+
+    return host->prove(host->context, machine->index, step, durable ? RPM_DURABLE : RPM_VISIBLE,
+                       result);
+}
+
 static int carry_out_step(void *context, const struct rpmi_step *step, void *result)
 {
     const struct sim_walk *walk = context;
     struct rpmi_machine *machine = walk->machine;
     struct rpmi_sim_address address = { 0 };
-    int err = locate(walk, step, &address);
     bool atomic = step->kind == RPMI_STEP_CAS || step->kind == RPMI_STEP_FAA;
+    int err;
 
+    if (step->kind == RPMI_STEP_PROVE)
+        return prove(walk, step, result);
+    err = locate(walk, step, &address);
     if (err != 0)
         return err;
     if (machine->cpu.streams > 0 &&

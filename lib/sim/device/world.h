@@ -49,6 +49,11 @@ struct rpmi_host {
 
     /* Serve a control message: RPMI_CALL_BYTES in, RPMI_REPLY_BYTES out. */
     void (*call)(void *context, uint32_t server, uint32_t id, const void *call, void *reply);
+
+    /* Look at the records that a PROVE names; write the certificate, or the refusal, @into the
+     * answer, with its bytes durable if @level asks for that. 0, or RPM_E_IO: the power was cut. */
+    int (*prove)(void *context, uint32_t server, const struct rpmi_step *step, enum rpm_level level,
+                 void *into);
 };
 
 struct rpmi_world_opts {

@@ -282,11 +282,17 @@ struct direct_walk {
 static int step_may(void *context, const struct rpmi_step *step)
 {
     struct direct_walk *walk = context;
-    struct rpmi_op op = rpmi_step_op(step);
-    uint32_t right = rpmi_op_right(op.kind);
+    const struct rpmi_shm_key *key;
+    struct rpmi_op op;
+    uint32_t right;
     int err = 0;
-    const struct rpmi_shm_key *key = find_op(&walk->shm->direct, &op, right, &err);
 
+    if (step->kind == RPMI_STEP_PROVE)
+        return rpmi_fail(RPM_E_NOCAP, "only the server CPU certifies records, and this connection "
+                                      "has the pool mapped; connect with mode=ring");
+    op = rpmi_step_op(step);
+    right = rpmi_op_right(op.kind);
+    key = find_op(&walk->shm->direct, &op, right, &err);
     if (key == NULL)
         return err;
     if (right == RPMI_RIGHT_READ)

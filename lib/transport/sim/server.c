@@ -10,6 +10,7 @@
  */
 #include "transport/sim/sim.h"
 
+#include "base/canary.h"
 #include "base/err.h"
 
 #include <string.h>
@@ -118,9 +119,28 @@ static void server_call(void *context, uint32_t server, uint32_t id, const void 
     rpmi_reply_put(answer, &reply);
 }
 
+static int server_prove(void *context, uint32_t server, const struct rpmi_step *step,
+                        enum rpm_level level, void *into)
+{
+    struct rpm_sim *sim = context;
+    struct rpmi_mem *pool = &sim->server[server].pool.mem;
+    struct rpmi_proof proof;
+    int err = 0;
+
+    RPM_ASSERT(server < sim->servers && sim->server[server].service != NULL);
+    rpmi_service_prove(sim->server[server].service, step, level, &proof);
+    for (uint32_t i = 0; level == RPM_DURABLE && err == 0 && i < proof.ranges; i++)
+        if (!RPMI_CANARY(CERTIFICATE_EARLY))
+            err = rpmi_mem_persist(pool, proof.range[i].offset, proof.range[i].len);
+    if (err == 0)
+        rpmi_proof_write(&proof, into);
+    return err;
+}
+
 struct rpmi_host rpmi_sim_server_host(struct rpm_sim *sim)
 {
-    struct rpmi_host host = { sim, server_attach, server_detach, server_access, server_call };
+    struct rpmi_host host = { sim,           server_attach, server_detach,
+                              server_access, server_call,   server_prove };
 
     return host;
 }

@@ -7,6 +7,7 @@
 extern "C" {
 #include "serve/request.h"
 #include "serve/serve.h"
+#include "wire/frame.h"
 }
 #include <cstring>
 
@@ -217,4 +218,140 @@ TEST_CASE("steps: a durable write is in the batch's msync where that is the doma
     CHECK(bench.batch.dirty[0].end <= bench.rows_at + 4096 + RPMI_PAGE_BYTES);
     rpmi_batch_begin(&bench.batch);
     bench.server->pool.facts.domain = RPM_DOMAIN_ADR;
+}
+
+namespace
+{
+
+// The same server, with a log that the client has claimed, and records in it.
+struct ProveBench : StepsBench {
+    ProveBench()
+    {
+        rpmi_call call = {};
+
+        call.kind = RPMI_CALL_OPEN;
+        call.flags = RPMI_CALL_CREATE;
+        call.object = RPM_KIND_LOG;
+        call.bytes = 65536;
+        strcpy(call.name, "log");
+        opened = ask(call);
+        call = {};
+        call.kind = RPMI_CALL_CLAIM;
+        call.key = opened.key;
+        claimed = ask(call);
+        call.kind = RPMI_CALL_SEAL;
+        call.key = claimed.key;
+        (void)ask(call);
+        renew();
+    }
+    rpmi_reply ask(const rpmi_call &call)
+    {
+        rpmi_reply reply = {};
+
+        rpmi_serve_lock(server);
+        rpmi_service_call(server->service, client, &call, &reply);
+        rpmi_serve_unlock(server);
+        REQUIRE(reply.status == 0);
+        return reply;
+    }
+    void write(uint64_t lsn)
+    {
+        unsigned char *to = server->pool.base + opened.offset + RPMI_LOG_HEADER_BYTES + lsn;
+        rpmi_frame frame = {};
+
+        frame.lsn = lsn;
+        frame.len = 40;
+        frame.epoch = claimed.epoch;
+        rpmi_frame_put(to, &frame, opened.id, to + RPMI_FRAME_HEADER_BYTES);
+    }
+    void add_prove(uint64_t first, uint64_t end)
+    {
+        rpmi_step step = {};
+        size_t at = list.size();
+
+        step.kind = RPMI_STEP_PROVE;
+        step.len = RPMI_CERTIFICATE_BYTES;
+        step.offset = first;
+        step.log_id = opened.id;
+        step.end_lsn = end;
+        step.epoch = claimed.epoch;
+        list.resize(at + rpmi_step_bytes(&step));
+        rpmi_step_put(&list[at], &step);
+        answer.resize(answer.size() + RPMI_CERTIFICATE_BYTES, 0xee);
+    }
+    int certified(size_t which, rpmi_certificate *certificate)
+    {
+        return rpmi_certificate_get(
+            &answer[RPMI_STEPS_ANSWER_HEAD + which * RPMI_CERTIFICATE_BYTES],
+            claimed.certificate_key, certificate);
+    }
+    void end_batch()
+    {
+        rpmi_batch_fence(&batch);
+        rpmi_batch_sync(server, &batch);
+    }
+
+    rpmi_reply opened = {};
+    rpmi_reply claimed = {};
+};
+
+} // namespace
+
+TEST_CASE("steps: a certificate is made when the batch is durable, and not before", "[unit]")
+{
+    ProveBench bench;
+    rpmi_certificate certificate = {};
+
+    bench.write(0);
+    bench.add_prove(0, 128);
+    bench.add_prove(64, 128);
+    REQUIRE(bench.run() == 0);
+    CHECK(bench.batch.unfenced);
+    CHECK(bench.batch.proofs_n == 2);
+    CHECK(bench.certified(0, &certificate) == RPM_E_DENIED);
+    bench.end_batch();
+    REQUIRE(bench.certified(0, &certificate) == 0);
+    CHECK(certificate.end_lsn == 64);
+    CHECK(certificate.level == RPM_DURABLE);
+    REQUIRE(bench.certified(1, &certificate) == 0);
+    CHECK(certificate.end_lsn == 64);
+    CHECK(bench.batch.proofs_n == 0);
+    bench.renew();
+    bench.add_prove(0, 64);
+    REQUIRE(bench.run(0) == 0); // a request that asks for no flush
+    CHECK_FALSE(bench.batch.unfenced);
+    bench.end_batch();
+    REQUIRE(bench.certified(0, &certificate) == 0);
+    CHECK(certificate.level == RPM_VISIBLE);
+}
+
+TEST_CASE("steps: no certificate is made if the records could not be made durable", "[unit]")
+{
+    ProveBench bench;
+    rpmi_certificate certificate = {};
+
+    bench.write(0);
+    bench.add_prove(0, 64);
+    REQUIRE(bench.run() == 0);
+    rpmi_batch_fence(&bench.batch);
+    bench.batch.msync_status = RPM_E_IO;
+    rpmi_batch_sync(bench.server, &bench.batch);
+    CHECK(bench.certified(0, &certificate) == RPM_E_IO);
+}
+
+TEST_CASE("steps: what a batch has no room to certify is to be asked for again", "[unit]")
+{
+    ProveBench bench;
+    rpmi_certificate certificate = {};
+
+    bench.write(0);
+    for (uint32_t i = 0; i < RPMI_PROOFS_MAX / 32 + 1; i++) {
+        bench.renew();
+        for (uint32_t k = 0; k < 32; k++)
+            bench.add_prove(0, 64);
+        REQUIRE(bench.run() == 0);
+    }
+    CHECK(bench.certified(31, &certificate) == RPM_E_BUSY);
+    bench.batch.proofs_n = 0; // the answers of the first lists are gone
+    bench.end_batch();
 }

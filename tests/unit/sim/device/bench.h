@@ -39,7 +39,7 @@ class Bench
         opts.pool_bytes = POOL_BYTES;
         opts.dram_bytes = DRAM_BYTES;
         opts.native_flush = true;
-        opts.host = rpmi_host{ this, attach, detach, access, call };
+        opts.host = rpmi_host{ this, attach, detach, access, call, prove };
         if (tune)
             tune(opts);
         if (rpmi_world_open(&opts, &world) != 0)
@@ -175,6 +175,7 @@ class Bench
     uint32_t detached = 0;
     int refuse_attach = 0;
     std::function<void(uint32_t id, const unsigned char *call, unsigned char *reply)> on_call;
+    std::function<int(const rpmi_step &step, rpm_level level, void *into)> on_prove;
 
   private:
     static int attach(void *context, uint32_t, uint32_t *id, uint32_t *epoch)
@@ -218,6 +219,12 @@ class Bench
         if (bench->on_call)
             bench->on_call(id, static_cast<const unsigned char *>(call),
                            static_cast<unsigned char *>(reply));
+    }
+    static int prove(void *context, uint32_t, const rpmi_step *step, rpm_level level, void *into)
+    {
+        Bench *bench = static_cast<Bench *>(context);
+
+        return bench->on_prove ? bench->on_prove(*step, level, into) : RPM_E_IO;
     }
 };
 

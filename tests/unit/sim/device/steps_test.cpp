@@ -181,3 +181,42 @@ TEST_CASE("steps: a power cut at any event loses no list that was answered", "[u
             }
         }
 }
+
+TEST_CASE("steps: the host certifies, at the level that the request and the domain allow", "[unit]")
+{
+    struct {
+        const char *preset;
+        uint32_t flags;
+        rpm_level level;
+    } rows[] = {
+        { "adr", RPMI_SIM_DURABLE, RPM_DURABLE },
+        { "adr", 0, RPM_VISIBLE },
+        { "msync", RPMI_SIM_DURABLE, RPM_DURABLE },
+    };
+
+    for (const auto &row : rows) {
+        Bench bench(row.preset);
+        rpmi_sim_client *client = bench.dial();
+        List list;
+        rpmi_step prove = List::make(RPMI_STEP_PROVE, 0, 128, RPMI_CERTIFICATE_BYTES);
+        rpm_level asked = RPM_POSTED;
+        int err = 0;
+
+        prove.log_id = 7;
+        prove.end_lsn = 192;
+        prove.epoch = 3;
+        bench.on_prove = [&](const rpmi_step &step, rpm_level level, void *into) {
+            asked = level;
+            memset(into, static_cast<int>(step.log_id + step.offset + step.epoch), 64);
+            return err;
+        };
+        list.add(prove);
+        REQUIRE(bench.status_of(client, list.post(bench, client, row.flags)) == 0);
+        CAPTURE(row.preset, row.flags);
+        CHECK(asked == row.level);
+        CHECK(list.answer[8] == 7 + 128 + 3);
+        CHECK(list.answer[8 + 63] == 7 + 128 + 3);
+        err = RPM_E_IO;
+        CHECK(bench.status_of(client, list.post(bench, client, row.flags)) == RPM_E_IO);
+    }
+}
