@@ -45,9 +45,6 @@
     X(CERTIFICATE_EARLY, "the server certifies records before it has flushed them")                \
     X(CERTIFICATE_UNSEEN, "the server certifies records that it has not looked at")                \
     X(CERTIFICATE_HEADERS, "the server looks at the headers of frames only")                       \
-    X(CERTIFICATE_FENCED, "the server certifies for a claim that has ended")                       \
-    X(CERTIFICATE_OLD_KEY, "a claim gets the key of the one before it")                            \
-    X(ORDER_REUSED, "the writer stages a record over one that its NIC still sends")                \
     X(ORDER_SHORT, "the writer takes a certificate of some records for all of them")               \
     X(ORDER_ENDLESS, "the writer waits for an agent for as long as it takes")
 

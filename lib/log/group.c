@@ -198,11 +198,26 @@ static uint32_t add_marker(struct rpm_log *log, const struct rpmi_range *ranges,
     return rpmi_plan_seal(&marker, log->write_key, ranges, ranges_n, log->conn->word, log->ops);
 }
 
+/* Which records the ORDERs are for, of which each covers a range of the ring. */
+static void set_lsns(const struct rpm_log *log, struct rpmi_op *ops, uint32_t n)
+{
+    uint64_t lsn = log->sealed_lsn;
+
+    for (uint32_t i = 0; i < n; i++) {
+        RPM_ASSERT(ops[i].kind == RPMI_OP_ORDER);
+        ops[i].expect = lsn;
+        lsn += ops[i].len;
+        ops[i].operand = lsn;
+    }
+    RPM_ASSERT(lsn == log->tail_lsn);
+}
+
 /* Add the ops that end a group. Returns their number. */
 static uint32_t add_seal(struct rpm_log *log)
 {
-    bool ranged = log->plan.seal_kind == RPMI_OP_PERSIST || log->plan.seal_kind == RPMI_OP_FLUSH ||
-                  log->ops_count == 0;
+    bool ordered = log->plan.seal_kind == RPMI_OP_ORDER;
+    bool ranged = ordered || log->plan.seal_kind == RPMI_OP_PERSIST ||
+                  log->plan.seal_kind == RPMI_OP_FLUSH || log->ops_count == 0;
     struct rpmi_range ranges[2];
     uint32_t ranges_n = ranged ? rpmi_ring_ranges(log, log->sealed_lsn, log->tail_lsn, ranges) : 0;
     uint32_t n;
@@ -214,6 +229,8 @@ static uint32_t add_seal(struct rpm_log *log)
                        &log->ops[log->ops_count]);
     if (n == 0 && log->ops_count == 0)
         n = add_marker(log, ranges, ranges_n);
+    if (ordered)
+        set_lsns(log, &log->ops[log->ops_count], n);
     return n;
 }
 

@@ -79,6 +79,8 @@ static const char *kind_name(const struct rpmi_plan *plan, uint8_t kind)
     case RPMI_OP_PERSIST:
         return plan->method == RPM_METHOD_STORE ? "flush by the client CPU of"
                                                 : "message: the server CPU flushes";
+    case RPMI_OP_ORDER:
+        return "order to the agent: the server CPU certifies";
     default:
         return "fence by the client CPU";
     }

@@ -41,6 +41,8 @@ struct cell {
 #define CPU_COPY_EADR { YES, "CPU caches survive: the server CPU copies and fences, then answers" }
 #define CPU_COPY_MSYNC { YES, "the server CPU copies and calls msync before it answers" }
 #define NIC_FLUSH { IF_FLUSH, "the NIC answers a FLUSH once the bytes are in the persistence domain" }
+#define CERTIFIED \
+    { YES, "the server CPU reads the records, makes them durable, and only then certifies them" }
 #define STORED { YES, "stores past the client CPU's cache are in the memory controller after a fence" }
 
 static const struct cell matrix[RPM_METHOD_COUNT][RPMI_PLATFORMS] = {
@@ -58,6 +60,7 @@ static const struct cell matrix[RPM_METHOD_COUNT][RPMI_PLATFORMS] = {
     [RPM_METHOD_STORE] = { STORED, STORED, STORED,
         { NO, "stores end in a page cache, which a fence does not bring to the device" },
         NO_DOMAIN },
+    [RPM_METHOD_ORDER] = { CERTIFIED, CERTIFIED, CERTIFIED, CERTIFIED, NO_DOMAIN },
 };
 /* clang-format on */
 

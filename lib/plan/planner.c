@@ -26,10 +26,11 @@ const struct rpmi_rule *const rpmi_rules[RPMI_RULES] = {
 };
 
 /* A store costs no round trip; a flush by the NIC costs less than a READ, and a READ less than work
- * of the server CPU. WRITE alone is legal for posted only, and then it is the cheapest. */
+ * of the server CPU, of which an order shares one message with other clients. WRITE alone is legal
+ * for posted only, and then it is the cheapest. */
 static const enum rpm_method by_cost[] = {
-    RPM_METHOD_WRITE, RPM_METHOD_STORE,     RPM_METHOD_FLUSH,   RPM_METHOD_READ,
-    RPM_METHOD_COPY,  RPM_METHOD_IMMEDIATE, RPM_METHOD_MESSAGE,
+    RPM_METHOD_WRITE, RPM_METHOD_STORE, RPM_METHOD_FLUSH,     RPM_METHOD_READ,
+    RPM_METHOD_ORDER, RPM_METHOD_COPY,  RPM_METHOD_IMMEDIATE, RPM_METHOD_MESSAGE,
 };
 
 struct shape {
@@ -45,6 +46,7 @@ static const struct shape shapes[RPM_METHOD_COUNT] = {
     [RPM_METHOD_COPY] = { RPMI_OP_COPY, 0 },
     [RPM_METHOD_FLUSH] = { RPMI_OP_WRITE, RPMI_OP_FLUSH },
     [RPM_METHOD_STORE] = { RPMI_OP_WRITE, RPMI_OP_DRAIN },
+    [RPM_METHOD_ORDER] = { RPMI_OP_WRITE, RPMI_OP_ORDER },
 };
 
 static bool link_has(const struct rpm_facts *facts, enum rpm_method method)
@@ -52,10 +54,19 @@ static bool link_has(const struct rpm_facts *facts, enum rpm_method method)
     return (facts->methods & (1u << method)) != 0;
 }
 
-static enum rpm_method choose(const struct rpm_facts *facts, enum rpm_level level)
+/* The server certifies records of a log: they certify themselves, and bytes of a region do not. It
+ * certifies that they are durable. */
+static bool may_order(const struct rpm_request *request, enum rpm_level level)
+{
+    return request->kind <= RPM_REQUEST_BATCH && level == RPM_DURABLE;
+}
+
+static enum rpm_method choose(const struct rpm_facts *facts, const struct rpm_request *request,
+                              enum rpm_level level)
 {
     for (size_t i = 0; i < sizeof(by_cost) / sizeof(by_cost[0]); i++)
-        if (link_has(facts, by_cost[i]) && rpm_legal(facts, by_cost[i], level, NULL))
+        if (link_has(facts, by_cost[i]) && rpm_legal(facts, by_cost[i], level, NULL) &&
+            (by_cost[i] != RPM_METHOD_ORDER || may_order(request, level)))
             return by_cost[i];
     return RPM_METHOD_DEFAULT;
 }
@@ -97,16 +108,21 @@ static int set_method_and_level(const struct rpm_facts *facts, const struct rpm_
 {
     enum rpm_method insisted = (enum rpm_method)request->method;
     enum rpm_level level = level_of(request);
-    enum rpm_method method = insisted != RPM_METHOD_DEFAULT ? insisted : choose(facts, level);
+    enum rpm_method method =
+        insisted != RPM_METHOD_DEFAULT ? insisted : choose(facts, request, level);
 
     /* The answer to an atomic proves that it is visible, so it needs no method that proves this, as
      * a WRITE does. */
     if (request->kind == RPM_REQUEST_ATOMIC && level <= RPM_VISIBLE)
-        method = insisted != RPM_METHOD_DEFAULT ? insisted : choose(facts, RPM_POSTED);
+        method = insisted != RPM_METHOD_DEFAULT ? insisted : choose(facts, request, RPM_POSTED);
     else if (!rpm_legal(facts, method, level, NULL))
         return rpmi_refuse(facts, insisted, level);
     if (method == RPM_METHOD_DEFAULT || !link_has(facts, method))
         return rpmi_refuse(facts, insisted, level);
+    if (method == RPM_METHOD_ORDER && level > RPM_POSTED && !may_order(request, level))
+        return rpmi_fail(RPM_E_NOCAP,
+                         "method order makes records of a log durable, and nothing else; set no "
+                         "method, or open a connection without one for this");
     *plan = (struct rpmi_plan){ .method = method, .level = level, .hints = request->hints };
     return 0;
 }
@@ -191,11 +207,15 @@ int rpmi_plan_make(const struct rpm_facts *facts, const struct rpm_request *requ
 int rpmi_plan_make_persist(const struct rpm_facts *facts, const struct rpm_request *request,
                            struct rpmi_plan *plan)
 {
+    struct rpm_request any = *request;
     struct rpmi_plan made;
     int err = check(request);
 
+    /* The server certifies only what the claim that asks has written. */
+    if (any.method == RPM_METHOD_ORDER)
+        any.method = RPM_METHOD_MESSAGE;
     if (err == 0)
-        err = set_method_and_level(facts, request, &made);
+        err = set_method_and_level(facts, &any, &made);
     if (err != 0)
         return err;
     shape(&made);
@@ -247,7 +267,8 @@ uint32_t rpmi_plan_seal(const struct rpmi_plan *plan, uint32_t key, const struct
         ops[0] = op;
         return 1;
     default:
-        RPM_ASSERT(plan->seal_kind == RPMI_OP_PERSIST && ranges_n > 0);
+        RPM_ASSERT(plan->seal_kind == RPMI_OP_PERSIST || plan->seal_kind == RPMI_OP_ORDER);
+        RPM_ASSERT(ranges_n > 0);
         for (uint32_t i = 0; i < ranges_n; i++) {
             op.offset = ranges[i].offset;
             op.len = ranges[i].len;

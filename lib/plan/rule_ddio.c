@@ -24,6 +24,7 @@ static uint32_t wanted(const struct rpm_facts *facts, const struct rpm_request *
     case RPM_METHOD_MESSAGE:
     case RPM_METHOD_IMMEDIATE:
     case RPM_METHOD_COPY:
+    case RPM_METHOD_ORDER:
         return RPM_YES;
     default:
         return RPM_NO;

@@ -253,11 +253,8 @@ static int raise_claim(struct rpmi_service *service, const struct rpmi_dirent *e
 static void renew_certificate_key(struct rpmi_service *service, struct rpmi_object *log,
                                   struct rpmi_reply *reply)
 {
-    bool is_set = log->certificate_key[0] != 0;
-
     for (uint32_t i = 0; i < RPMI_CERTIFICATE_KEY_WORDS; i++) {
-        if (!RPMI_CANARY(CERTIFICATE_OLD_KEY) || !is_set)
-            log->certificate_key[i] = service->opts.entropy(service->opts.context);
+        log->certificate_key[i] = service->opts.entropy(service->opts.context);
         reply->certificate_key[i] = log->certificate_key[i];
     }
 }

@@ -132,8 +132,7 @@ static int check(const struct rpmi_object *log, const struct rpmi_step *step)
 {
     if (log == NULL)
         return RPM_E_NOENT;
-    if (!RPMI_CANARY(CERTIFICATE_FENCED) &&
-        (log->writer == 0 || !log->sealed || log->epoch != step->epoch))
+    if (log->writer == 0 || !log->sealed || log->epoch != step->epoch)
         return RPM_E_FENCED;
     if (!rpmi_is_aligned(step->offset, RPMI_LINE_BYTES) ||
         !rpmi_is_aligned(step->end_lsn, RPMI_LINE_BYTES) || step->end_lsn >= RPMI_HEAD_LIMIT ||

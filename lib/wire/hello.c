@@ -28,6 +28,9 @@
 
 #define FACTS 13
 
+/* A server says nothing of RPM_METHOD_ORDER, which depends on the client's agent. */
+#define METHODS_END (1u << RPM_METHOD_ORDER)
+
 static const struct rpmi_field HELLO_FIELDS[] = {
     RPMI_OWN(RPMI_PREFIX_AT_MAGIC, 8, "magic"),
     RPMI_NUMBER(RPMI_PREFIX_AT_VERSION, struct rpmi_hello, version),
@@ -141,7 +144,7 @@ static bool facts_are_sound(const struct rpm_facts *facts)
     return facts->medium <= RPM_MEDIUM_DEVDAX && facts->domain <= RPM_DOMAIN_EADR &&
            facts->domain_declared <= 1 && facts->ddio <= RPM_YES &&
            facts->native_flush <= RPM_YES && facts->atomic_write <= RPM_YES &&
-           facts->memory_window <= RPM_YES && facts->methods < 1u << RPM_METHOD_COUNT &&
+           facts->memory_window <= RPM_YES && facts->methods < METHODS_END &&
            facts->memory_node >= -1 && facts->port_node >= -1 && facts->modelled <= 1;
 }
 

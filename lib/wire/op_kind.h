@@ -21,7 +21,10 @@ enum rpmi_op_kind {
     RPMI_OP_FAA = 9,    /* 8 bytes at offset: += operand; old value into @into */
     RPMI_OP_STEPS = 10, /* message: server CPU carries out the list (wire/steps.h) that is the body,
                            then answers with @len bytes into @into */
-    RPMI_OP_KINDS = 11
+    RPMI_OP_ORDER = 11, /* the records in LSNs [expect, operand) at [offset, offset + len) are
+                           certified by way of an agent; only a link with an agent has it, and its
+                           number is never sent */
+    RPMI_OP_KINDS = 12
 };
 
 enum rpmi_op_flag {

@@ -36,7 +36,9 @@ enum rpm_method {
     RPM_METHOD_FLUSH = 7,      /* WRITE then native RDMA FLUSH(persistence) */
     RPM_METHOD_STORE = 8,      /* shared mapping: the client's CPU stores non-temporally and
                                   fences */
-    RPM_METHOD_COUNT = 9
+    RPM_METHOD_ORDER = 9,      /* WRITE; an agent has the server certify many clients' records at
+                                  once; logs on a connection with an agent */
+    RPM_METHOD_COUNT = 10
 };
 
 enum rpm_medium {

@@ -92,6 +92,7 @@ const char *rpmi_op_name(uint8_t kind)
         [RPMI_OP_CAS] = "cas",
         [RPMI_OP_FAA] = "faa",
         [RPMI_OP_STEPS] = "steps",
+        [RPMI_OP_ORDER] = "order",
     };
 
     return kind < RPMI_OP_KINDS && names[kind] != NULL ? names[kind] : "unknown";

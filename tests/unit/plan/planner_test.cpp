@@ -101,6 +101,38 @@ TEST_CASE("planner: the cheapest legal method among those that the link has", "[
     CHECK(plan.method == RPM_METHOD_DEFAULT); // out params are set only on success
 }
 
+TEST_CASE("planner: with an agent, records are ordered where a READ proves nothing", "[unit]")
+{
+    rpm_facts facts =
+        facts_of(RPM_DOMAIN_ADR, RPM_YES, bit(RPM_METHOD_READ) | FAR_CPU | bit(RPM_METHOD_ORDER));
+    rpmi_plan plan;
+
+    for (rpm_request_kind kind : { RPM_REQUEST_APPEND, RPM_REQUEST_BATCH }) {
+        rpm_request request = request_of(kind);
+
+        REQUIRE(rpmi_plan_make(&facts, &request, &plan) == 0);
+        CHECK(plan.method == RPM_METHOD_ORDER);
+        CHECK(plan.write_kind == RPMI_OP_WRITE);
+        CHECK(plan.seal_kind == RPMI_OP_ORDER);
+    }
+    rpm_request request = request_of(RPM_REQUEST_WRITE); // bytes of a region certify nothing
+    REQUIRE(rpmi_plan_make(&facts, &request, &plan) == 0);
+    CHECK(plan.method == RPM_METHOD_COPY);
+    request.method = RPM_METHOD_ORDER;
+    CHECK(rpmi_plan_make(&facts, &request, &plan) == RPM_E_NOCAP);
+    request = request_of(RPM_REQUEST_APPEND, RPM_VISIBLE);
+    REQUIRE(rpmi_plan_make(&facts, &request, &plan) == 0);
+    CHECK(plan.method == RPM_METHOD_READ);
+    request = request_of(RPM_REQUEST_APPEND);
+    request.method = RPM_METHOD_ORDER; // a range that any client wrote is flushed by a message
+    REQUIRE(rpmi_plan_make_persist(&facts, &request, &plan) == 0);
+    CHECK(plan.seal_kind == RPMI_OP_PERSIST);
+    facts.ddio = RPM_NO;
+    request.method = 0;
+    REQUIRE(rpmi_plan_make(&facts, &request, &plan) == 0);
+    CHECK(plan.method == RPM_METHOD_READ);
+}
+
 TEST_CASE("planner: with DDIO on or unknown, method read is not chosen", "[unit]")
 {
     rpm_facts facts =
