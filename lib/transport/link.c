@@ -3,8 +3,9 @@
  * link.c: open a link by URL: find the provider, connect, add the wrappers.
  *
  * Invariants
- *   a provider gets only its own options: rpmi_link_open() removes "wrap" and the options of the
- *   wrappers named there first, so a provider refuses an option of a wrapper that is not named
+ *   a provider gets only its own options: rpmi_link_open() removes "wrap", "agent" and the options
+ *   of the wrappers named there first, so a provider refuses an option of a wrapper that is not
+ *   named
  *   wrappers are added in the order named: the last one is the outermost
  *
  * Tests: tests/unit/transport/link_test.cpp
@@ -13,6 +14,7 @@
 #include "base/diag.h"
 #include "base/err.h"
 #include "transport/registry.h"
+#include "transport/wrap/order.h"
 
 #include <string.h>
 
@@ -46,7 +48,7 @@ static int chain_parse(const char *text, struct link_chain *chain)
 
 static bool is_wrapper_key(const struct link_chain *chain, const char *key)
 {
-    if (strcmp(key, "wrap") == 0)
+    if (strcmp(key, "wrap") == 0 || strcmp(key, "agent") == 0)
         return true;
     for (uint32_t i = 0; i < chain->n; i++)
         for (const char *const *known = chain->wrapper[i]->keys; *known != NULL; known++)
@@ -98,6 +100,34 @@ int rpmi_link_wrap(const struct rpmi_url *url, struct rpmi_link **link)
     return err != 0 ? err : chain_wrap(&chain, url, link);
 }
 
+static int dial_agent(void *context, const char *url, const struct rpmi_link_opts *opts,
+                      struct rpmi_link **link)
+{
+    (void)context;
+    return rpmi_link_open(url, opts, link);
+}
+
+/* Put the agent that the URL names beside the link, as the innermost wrapper. */
+static int add_agent(const struct rpmi_url *url, const struct rpmi_link_opts *opts,
+                     struct rpmi_link **link)
+{
+    const char *text = rpmi_url_get(url, "agent", NULL);
+    struct rpmi_agent_address address;
+    struct rpmi_link *outer = NULL;
+    int err;
+
+    if (text == NULL)
+        return 0;
+    err = rpmi_agent_set_address(&address, text, opts->secret);
+    address.dial = dial_agent;
+    address.context = NULL;
+    if (err == 0)
+        err = rpmi_order_open(*link, &address, opts->timeout_us, &outer);
+    if (err == 0)
+        *link = outer;
+    return err;
+}
+
 int rpmi_link_open(const char *text, const struct rpmi_link_opts *opts, struct rpmi_link **link)
 {
     const struct rpmi_transport_ops *ops;
@@ -128,7 +158,9 @@ int rpmi_link_open(const char *text, const struct rpmi_link_opts *opts, struct r
         return err;
     RPM_ASSERT(opened != NULL);
     opened->ops = ops;
-    err = chain_wrap(&chain, &url, &opened);
+    err = add_agent(&url, opts, &opened);
+    if (err == 0)
+        err = chain_wrap(&chain, &url, &opened);
     if (err != 0) {
         opened->ops->close(opened);
         return err;

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * order.c: a link on which ORDER brings records to their level. The server's link carries the
+ * WRITEs in front of it. The agent's link carries the question which of them the server sees, at
+ * once: the two links have no order between them, so the answer may be "not all of them yet", and
+ * the question is then asked again. An ORDER has ended when the server has certified all of its
+ * records and the WRITEs in front of it have completed: before that the NIC may still send them
+ * again, and staging memory must keep their bytes.
+ *
+ * An ORDER that is not fulfilled after RPMI_ORDER_NS, or whose agent is away, is done by a PERSIST
+ * of the same bytes, on the server's link behind the WRITEs.
+ *
+ * Invariants
+ *   completions are reported in the order of posts, though the two links answer independently
+ *   sent[] has an entry for each completion that the server's link owes, in order
+ *   an ORDER ends by a certificate of its claim or by a PERSIST, and by nothing else
+ *
+ * Tests: tests/unit/transport/wrap/order_test.cpp, tests/crash/
+ */
+#include "transport/wrap/order.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/canary.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "transport/wrap/order_link.h"
+
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define DIAL_NS 20000000ull /* that a post may wait for an agent that was away */
+#define AGAIN_NS 5000ull    /* between the first two questions about the same records; doubles */
+#define IDLE_MAX_NS 50000ull
+#define IDLE_NS 500ull
+
+static uint64_t now_of(struct rpmi_order *order)
+{
+    return rpmi_wrap_now_ns(&order->wrap.link);
+}
+
+/* The server's link has completed what sent[] says is next. */
+static void take_sent(struct rpmi_order *order, const struct rpmi_done *done)
+{
+    const struct rpmi_order_sent *sent = &order->sent[order->sent_first];
+    struct rpmi_order_entry *entry = &order->pending[sent->pending];
+
+    RPM_ASSERT(order->sent_used > 0);
+    order->sent_first = (order->sent_first + 1) % order->room;
+    order->sent_used--;
+    if (sent->wants == RPMI_WANTS_WRITTEN) {
+        entry->written = true;
+        return;
+    }
+    entry->done = true;
+    entry->status = done->status;
+}
+
+/* A failed op, which ends the server's link: what is not done yet has an unknown end. The user gets
+ * the reason behind what is done. */
+static void take_failure(struct rpmi_order *order, const struct rpmi_done *done)
+{
+    uint32_t left = 0;
+
+    while (left < order->used && rpmi_order_entry(order, left)->done)
+        left++;
+    order->used = left + 1 > order->room ? order->room : left + 1;
+    *rpmi_order_entry(order, order->used - 1) =
+        (struct rpmi_order_entry){ .id = done->id, .done = true, .status = done->status };
+    order->failed = true;
+}
+
+/* True: a completion was reaped, so that there may be room for ops that were not taken. */
+static bool reap_inner(struct rpmi_order *order)
+{
+    struct rpmi_done done;
+    bool reaped = false;
+
+    while (rpmi_wrap_poll(&order->wrap.link, &done, 1) == 1) {
+        reaped = true;
+        if (order->failed)
+            continue;
+        if (done.status != 0)
+            take_failure(order, &done);
+        else
+            take_sent(order, &done);
+    }
+    return reaped;
+}
+
+static enum rpm_level level_of(const struct rpmi_order *order)
+{
+    return order->wrap.link.facts.domain == RPM_DOMAIN_NONE ? RPM_VISIBLE : RPM_DURABLE;
+}
+
+static bool is_certified(struct rpmi_order *order, const struct rpmi_order_entry *entry)
+{
+    const struct rpmi_claimed *claim = rpmi_agent_claim(&order->agent, entry->piece[0].key);
+
+    return claim != NULL && claim->certified_lsn >= entry->end_lsn;
+}
+
+/* End what can end; have a PERSIST do what the agent does not. True: an ORDER waits for it. */
+static bool judge_orders(struct rpmi_order *order, bool away, uint64_t now_ns)
+{
+    bool waits = false;
+
+    for (uint32_t i = 0; i < order->used; i++) {
+        struct rpmi_order_entry *entry = rpmi_order_entry(order, i);
+        bool late = now_ns - entry->posted_ns > RPMI_ORDER_NS && !RPMI_CANARY(ORDER_ENDLESS);
+
+        if (!entry->is_order || entry->done || entry->persisting)
+            continue; /* a PERSIST that was posted ends the ORDER when it completes */
+        if (is_certified(order, entry)) {
+            entry->done = entry->written;
+            continue;
+        }
+        if (late)
+            rpmi_agent_late(&order->agent, now_ns);
+        if (late || away || rpmi_agent_claim(&order->agent, entry->piece[0].key) == NULL)
+            rpmi_order_persist(order, i);
+        waits = waits || !entry->persisting;
+    }
+    return waits;
+}
+
+/* Add an ORDER to the questions: to one that ends where it begins, or as a new one. */
+static uint32_t add_ask(struct rpmi_ask *asks, uint32_t n, const struct rpmi_order_entry *entry)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (asks[i].key == entry->piece[0].key) {
+            if (asks[i].end_lsn == entry->first_lsn)
+                asks[i].end_lsn = entry->end_lsn;
+            return n;
+        }
+    if (n == RPMI_ASKS_MAX)
+        return n;
+    asks[n] = (struct rpmi_ask){ entry->piece[0].key, entry->first_lsn, entry->end_lsn };
+    return n + 1;
+}
+
+/* Ask for all ORDERs that wait. About the same records it asks again only after a while. */
+static void ask(struct rpmi_order *order, uint64_t now_ns)
+{
+    struct rpmi_ask asks[RPMI_ASKS_MAX];
+    uint64_t end = 0;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < order->used; i++) {
+        const struct rpmi_order_entry *entry = rpmi_order_entry(order, i);
+
+        if (!entry->is_order || entry->done || entry->persisting || is_certified(order, entry))
+            continue;
+        n = add_ask(asks, n, entry);
+        end += entry->end_lsn;
+    }
+    if (n == 0 || (end == order->asked_end && now_ns < order->again_ns))
+        return;
+    order->pause_ns = end == order->asked_end ? 2 * order->pause_ns : AGAIN_NS;
+    order->asked_end = end;
+    order->again_ns = now_ns + order->pause_ns;
+    rpmi_agent_send(&order->agent, asks, n, now_ns);
+}
+
+/* True: something was reaped. @dial_ns: how long it may block to dial an agent that was away. */
+static bool turn(struct rpmi_order *order, uint64_t dial_ns)
+{
+    uint64_t now_ns = now_of(order);
+    bool reaped = reap_inner(order);
+    bool away;
+
+    if (order->wrap.link.lost != 0 || order->failed)
+        return true;
+    if (rpmi_agent_take(&order->agent, order->wrap.link.server_epoch, level_of(order), now_ns))
+        reaped = true;
+    away = rpmi_agent_is_away(&order->agent, now_ns,
+                              RPMI_CANARY(ORDER_ENDLESS) ? UINT64_MAX : RPMI_ORDER_NS);
+    if (judge_orders(order, away, now_ns) && rpmi_agent_is_free(&order->agent, now_ns, dial_ns))
+        ask(order, now_ns);
+    return reaped;
+}
+
+static uint32_t give(struct rpmi_order *order, struct rpmi_done *done, uint32_t n)
+{
+    uint32_t count = 0;
+
+    while (count < n && order->used > 0 && order->pending[order->first].done) {
+        const struct rpmi_order_entry *entry = &order->pending[order->first];
+
+        done[count++] = (struct rpmi_done){ entry->id, entry->status };
+        order->first = (order->first + 1) % order->room;
+        order->used--;
+    }
+    return count;
+}
+
+/* In the device model no time passes while neither link has an event: let it pass, in longer and
+ * longer steps. */
+static void idle(struct rpmi_order *order, uint64_t most_ns)
+{
+    uint64_t ns = order->idle_ns < most_ns ? order->idle_ns : most_ns;
+
+    rpmi_wrap_pause(&order->wrap.link, ns);
+    order->idle_ns += order->idle_ns < IDLE_MAX_NS ? order->idle_ns / 2 : 0;
+}
+
+static int order_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
+{
+    struct rpmi_order *order = rpmi_order_of(link);
+    int taken = rpmi_order_post(order, ops, n, now_of(order));
+
+    order->idle_ns = IDLE_NS;
+    (void)turn(order, DIAL_NS);
+    return taken;
+}
+
+static int order_poll(struct rpmi_link *link, struct rpmi_done *done, uint32_t n)
+{
+    struct rpmi_order *order = rpmi_order_of(link);
+    bool reaped = turn(order, 0);
+    uint32_t count = give(order, done, n);
+
+    if (count == 0 && link->lost != 0)
+        return link->lost;
+    if (count == 0 && !reaped && order->used > 0 && order->epoll_fd < 0)
+        idle(order, UINT64_MAX);
+    return (int)count;
+}
+
+/* Something to report, or room for more. */
+static bool is_ready(const struct rpmi_order *order)
+{
+    return order->wrap.link.lost != 0 || (order->used > 0 && order->pending[order->first].done);
+}
+
+/* When a turn has something to do although neither link has an event. */
+static uint64_t next_turn_ns(struct rpmi_order *order)
+{
+    uint64_t by_ns = UINT64_MAX;
+
+    for (uint32_t i = 0; i < order->used; i++) {
+        const struct rpmi_order_entry *entry = rpmi_order_entry(order, i);
+        uint64_t at_ns = entry->posted_ns + RPMI_ORDER_NS + 1;
+
+        if (!entry->is_order || entry->done || entry->persisting)
+            continue;
+        if (order->agent.asks == 0 && !is_certified(order, entry))
+            at_ns = order->again_ns;
+        by_ns = at_ns < by_ns ? at_ns : by_ns;
+    }
+    return by_ns;
+}
+
+static int order_arm(struct rpmi_link *link, uint64_t *by_ns)
+{
+    struct rpmi_order *order = rpmi_order_of(link);
+    uint64_t turn_ns;
+    int there;
+
+    if (order->epoll_fd < 0)
+        return rpmi_fail(RPM_E_NOCAP, "this link has no descriptor for an event loop");
+    (void)turn(order, 0);
+    if (is_ready(order))
+        return 1;
+    there = rpmi_wrap_arm(link, by_ns);
+    if (there == 0 && order->agent.asks != 0)
+        there = order->agent.link->ops->arm(order->agent.link, by_ns);
+    turn_ns = next_turn_ns(order);
+    *by_ns = turn_ns < *by_ns ? turn_ns : *by_ns;
+    return there;
+}
+
+static void sleep_until(struct rpmi_order *order, uint64_t until_ns)
+{
+    struct epoll_event event;
+    uint64_t by_ns = until_ns;
+    uint64_t now_ns;
+
+    if (order_arm(&order->wrap.link, &by_ns) != 0)
+        return;
+    now_ns = now_of(order);
+    if (by_ns > now_ns)
+        (void)epoll_wait(order->epoll_fd, &event, 1, (int)((by_ns - now_ns) / 1000000 + 1));
+    order->wrap.inner->stats.sleeps++;
+    rpmi_wrap_sync_stats(&order->wrap);
+}
+
+static int order_wait(struct rpmi_link *link, uint64_t deadline_ns)
+{
+    struct rpmi_order *order = rpmi_order_of(link);
+    uint64_t spin_ns = now_of(order) + RPMI_SPIN_NS;
+
+    for (;;) {
+        uint64_t now_ns;
+
+        if (turn(order, 0) || is_ready(order))
+            return 0;
+        now_ns = now_of(order);
+        if (now_ns >= deadline_ns)
+            return RPM_E_TIMEDOUT;
+        if (order->epoll_fd < 0)
+            idle(order, deadline_ns - now_ns);
+        else if (now_ns >= spin_ns)
+            sleep_until(order, deadline_ns);
+    }
+}
+
+static int order_watch(struct rpmi_link *link, int epoll_fd)
+{
+    struct rpmi_order *order = rpmi_order_of(link);
+    struct epoll_event event = { .events = EPOLLIN };
+
+    if (order->epoll_fd < 0)
+        return rpmi_wrap_watch(link, epoll_fd);
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, order->epoll_fd, &event) != 0)
+        return rpmi_fail(RPM_E_NOMEM, "cannot watch a descriptor: %s", strerror(errno));
+    return 0;
+}
+
+static int order_call(struct rpmi_link *link, const struct rpmi_call *call,
+                      struct rpmi_reply *reply, uint64_t deadline_ns)
+{
+    struct rpmi_order *order = rpmi_order_of(link);
+    int err = rpmi_wrap_call(link, call, reply, deadline_ns);
+
+    if (err == 0)
+        rpmi_agent_learn(&order->agent, call, reply);
+    return err;
+}
+
+static void set_methods(struct rpmi_order *order)
+{
+    order->wrap.link.facts.methods |= 1u << RPM_METHOD_ORDER;
+}
+
+static int order_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
+{
+    struct rpmi_order *order = rpmi_order_of(link);
+    int err = rpmi_wrap_reconnect(link, deadline_ns);
+
+    set_methods(order);
+    if (err != 0)
+        return err; /* the old connection may still report what it owes */
+    order->first = order->used = 0;
+    order->sent_first = order->sent_used = 0;
+    order->unsignaled = 0;
+    order->failed = false;
+    rpmi_agent_forget(&order->agent);
+    return 0;
+}
+
+static void order_free(struct rpmi_order *order)
+{
+    if (order->epoll_fd >= 0)
+        (void)close(order->epoll_fd);
+    rpmi_free(order->pending);
+    rpmi_free(order->sent);
+}
+
+static void order_close(struct rpmi_link *link)
+{
+    struct rpmi_order *order = rpmi_order_of(link);
+
+    rpmi_agent_close(&order->agent);
+    order_free(order);
+    rpmi_wrap_close(link);
+}
+
+static const struct rpmi_transport_ops order_ops = {
+    .size = sizeof(struct rpmi_transport_ops),
+    .scheme = "order",
+    .connect = rpmi_wrap_connect,
+    .reconnect = order_reconnect,
+    .post = order_post,
+    .poll = order_poll,
+    .wait = order_wait,
+    .watch = order_watch,
+    .arm = order_arm,
+    .call = order_call,
+    .stage = rpmi_wrap_stage,
+    .unstage = rpmi_wrap_unstage,
+    .peek = rpmi_wrap_peek,
+    .now_ns = rpmi_wrap_now_ns,
+    .pause = rpmi_wrap_pause,
+    .close = order_close,
+};
+
+/* A set for the descriptors of both links. -1: this one has none, as one of the device model. */
+static int open_events(struct rpmi_link *inner)
+{
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+
+    if (fd >= 0 && inner->ops->watch(inner, fd) == 0)
+        return fd;
+    if (fd >= 0)
+        (void)close(fd);
+    return -1;
+}
+
+static int open_rings(struct rpmi_order *order, struct rpmi_link *inner)
+{
+    order->room = 2 * inner->depth + 4 * RPMI_BATCH_OPS_MAX;
+    order->pending = rpmi_alloc(order->room * sizeof(order->pending[0]), RPMI_LINE_BYTES);
+    order->sent = rpmi_alloc(order->room * sizeof(order->sent[0]), RPMI_LINE_BYTES);
+    order->word = inner->ops->stage(inner, RPMI_LINE_BYTES);
+    return order->pending == NULL || order->sent == NULL || order->word == NULL ? RPM_E_NOMEM : 0;
+}
+
+int rpmi_order_open(struct rpmi_link *inner, const struct rpmi_agent_address *address,
+                    uint64_t timeout_us, struct rpmi_link **outer)
+{
+    struct rpmi_order *order;
+    int err;
+
+    if ((inner->flags & RPMI_LINK_COMPLETES_ON_POST) != 0 ||
+        (inner->facts.methods & 1u << RPM_METHOD_MESSAGE) == 0)
+        return rpmi_fail(RPM_E_NOCAP,
+                         "agent=%s: an agent is of no use to this connection, on which the server "
+                         "CPU flushes nothing; leave it out",
+                         address->url);
+    order = rpmi_alloc(sizeof(*order), RPMI_LINE_BYTES);
+    if (order == NULL)
+        return RPM_E_NOMEM;
+    order->epoll_fd = open_events(inner);
+    err = open_rings(order, inner);
+    if (err == 0)
+        err = rpmi_agent_open(&order->agent, address, order->epoll_fd, inner->ops->now_ns(inner),
+                              timeout_us);
+    if (err != 0) {
+        order_free(order);
+        rpmi_free(order);
+        return err;
+    }
+    rpmi_wrap_init(&order->wrap, &order_ops, inner);
+    set_methods(order);
+    *outer = &order->wrap.link;
+    return 0;
+}
