@@ -2,10 +2,13 @@
 #include "support/cuts.h"
 
 #include "support/cuts_report.h"
+#include "support/liar.h"
 #include "support/rounds.h"
 
 extern "C" {
+#include "conn/conn.h"
 #include "transport/sim/sim.h"
+#include "transport/wrap/order.h"
 }
 
 #include <algorithm>
@@ -83,6 +86,34 @@ void Run::say(const char *format, ...) const
     fputc('\n', stderr);
 }
 
+// As rpm_sim_connect_agent(), with an agent that lies.
+int Run::connect_liar(const rpm_conn_opts *opts, rpm_conn **conn)
+{
+    rpmi_agent_address address = {};
+    rpmi_link_opts of_link;
+    rpmi_link *link = nullptr;
+    rpmi_link *outer = nullptr;
+    int err = rpmi_conn_link_opts(opts, &of_link);
+
+    if (err == 0)
+        err = rpmi_sim_link_open(sim_, 0, &of_link, &link);
+    if (err != 0)
+        return err;
+    address.context = this;
+    address.dial = [](void *context, const char *, const rpmi_link_opts *wanted, rpmi_link **made) {
+        const Run *run = static_cast<Run *>(context);
+        int failed = rpmi_sim_link_open(run->sim_, 0, wanted, made);
+
+        if (failed == 0)
+            *made = lying(*made, static_cast<Lie>(run->setup.lie));
+        return failed;
+    };
+    err = rpmi_order_open(link, &address, of_link.timeout_us, &outer);
+    if (err != 0)
+        link->ops->close(link);
+    return err != 0 ? err : rpmi_conn_wrap(outer, opts, conn);
+}
+
 rpm_conn *Run::client(unsigned who)
 {
     rpm_conn_opts opts = rpm_conn_opts_init();
@@ -94,7 +125,12 @@ rpm_conn *Run::client(unsigned who)
     opts.hints = setup.hints.c_str();
     opts.timeout_us = timeout_us;
     opts.depth = 64;
-    must(rpm_sim_connect(sim_, 0, &opts, &conn), "connect");
+    if (setup.method == RPM_METHOD_ORDER && setup.lie != 0)
+        must(connect_liar(&opts, &conn), "connect");
+    else
+        must(setup.method == RPM_METHOD_ORDER ? rpm_sim_connect_agent(sim_, 0, &opts, &conn)
+                                              : rpm_sim_connect(sim_, 0, &opts, &conn),
+             "connect");
     say("client %u connects", who);
     clients_[who] = conn;
     if (who == victim_)

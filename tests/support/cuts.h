@@ -49,6 +49,7 @@ struct Setup {
     uint32_t method = RPM_METHOD_DEFAULT;
     uint32_t level = RPM_DURABLE;
     int canary = 0; // enum rpmi_canary: the rule that is removed
+    int lie = 0;    // enum Lie, what the agent does, with method order
     uint64_t seed = 1;
 };
 
@@ -159,6 +160,7 @@ class Run
 
   private:
     void arm();
+    int connect_liar(const rpm_conn_opts *opts, rpm_conn **conn);
     void arm_client();
     void note();
     void close_clients();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "support/cuts_report.h"
 
+#include "support/liar.h"
+
 #include "base/canary.h"
 
 #include <cinttypes>
@@ -37,12 +39,15 @@ static bool fault_from(const std::string &name, Fault *fault)
 
 std::string to_text(const Setup &setup, const Plan &plan)
 {
-    std::string text = "scenario=" + setup.scenario + " preset=" + setup.preset +
-                       " hints=" + setup.hints + " native=" + std::to_string(setup.native_flush) +
-                       " method=" + rpm_method_name(static_cast<rpm_method>(setup.method)) +
-                       " level=" + rpm_level_name(static_cast<rpm_level>(setup.level)) +
-                       " canary=" + std::to_string(setup.canary) +
-                       " seed=" + std::to_string(setup.seed) + " cuts=";
+    std::string text =
+        "scenario=" + setup.scenario + " preset=" + setup.preset + " hints=" + setup.hints +
+        " native=" + std::to_string(setup.native_flush) +
+        " method=" + rpm_method_name(static_cast<rpm_method>(setup.method)) +
+        " level=" + rpm_level_name(static_cast<rpm_level>(setup.level)) +
+        " canary=" + std::to_string(setup.canary) +
+        (setup.lie == 0 ? std::string()
+                        : std::string(" lie=") + lie_name(static_cast<Lie>(setup.lie))) +
+        " seed=" + std::to_string(setup.seed) + " cuts=";
 
     for (size_t i = 0; i < plan.size(); i++)
         text +=
@@ -90,6 +95,9 @@ static bool read_pair(const std::string &key, const std::string &value, Setup *s
         setup->native_flush = static_cast<uint32_t>(atoi(value.c_str()));
     else if (key == "canary")
         setup->canary = atoi(value.c_str());
+    else if (key == "lie")
+        setup->lie = static_cast<int>(number_of(
+            value, [](uint32_t k) { return std::string(lie_name(static_cast<Lie>(k))); }, LIES));
     else if (key == "seed")
         setup->seed = strtoull(value.c_str(), nullptr, 10);
     else if (key == "method")

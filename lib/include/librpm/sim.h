@@ -79,6 +79,23 @@ RPM_MUST_CHECK int rpm_sim_connect(struct rpm_sim *sim, uint32_t server,
                                    const struct rpm_conn_opts *opts, struct rpm_conn **conn);
 
 /**
+ * rpm_sim_connect_agent: the same, with an agent, so that RPM_METHOD_ORDER can be used.
+ *
+ * The agent runs on the client's machine and dies with it, but sends its orders to the server on a
+ * connection of its own, which has no order with the client's.
+ *
+ * @sim     Borrowed until rpm_conn_close().
+ * @server  0..servers - 1.
+ * @opts    NULL: defaults. Borrowed until return.
+ * @conn    out, set only on 0. Taken by the caller.
+ *
+ * Errors:   as rpm_conn_open().
+ * Threads:  one per object.
+ */
+RPM_MUST_CHECK int rpm_sim_connect_agent(struct rpm_sim *sim, uint32_t server,
+                                         const struct rpm_conn_opts *opts, struct rpm_conn **conn);
+
+/**
  * rpm_sim_cut_at: arm a power cut of a server after a number of further events.
  *
  * @sim     Borrowed.

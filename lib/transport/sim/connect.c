@@ -2,7 +2,8 @@
 /*
  * connect.c: connections to a server of a world, as <librpm/sim.h> declares them.
  *
- * Invariant: the link of such a connection is the model's own, without a wrapper around it.
+ * Invariant: the link of such a connection is the model's own, behind that of an agent if it has
+ * one, and behind no other wrapper.
  *
  * Tests: tests/unit/transport/sim/connect_test.cpp
  */
@@ -10,12 +11,37 @@
 #include "base/err.h"
 #include "conn/conn.h"
 #include "transport/sim/sim.h"
+#include "transport/wrap/order_link.h"
 
-int rpm_sim_connect(struct rpm_sim *sim, uint32_t server, const struct rpm_conn_opts *opts,
-                    struct rpm_conn **conn)
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The agent's own connection to the server whose number is the URL. */
+static int dial_agent(void *context, const char *url, const struct rpmi_link_opts *opts,
+                      struct rpmi_link **link)
 {
-    rpmi_begin();
+    return rpmi_sim_link_open(context, (uint32_t)strtoul(url, NULL, 10), opts, link);
+}
 
+static int add_agent(struct rpm_sim *sim, uint32_t server, const struct rpmi_link_opts *opts,
+                     struct rpmi_link **link)
+{
+    struct rpmi_agent_address address = { .dial = dial_agent, .context = sim };
+    struct rpmi_link *outer = NULL;
+    int err;
+
+    (void)snprintf(address.url, sizeof(address.url), "%u", server);
+    err = rpmi_order_open(*link, &address, opts->timeout_us, &outer);
+    if (err != 0)
+        (*link)->ops->close(*link);
+    else
+        *link = outer;
+    return err;
+}
+
+static int connect_to(struct rpm_sim *sim, uint32_t server, const struct rpm_conn_opts *opts,
+                      bool agent, struct rpm_conn **conn)
+{
     struct rpmi_link_opts link_opts;
     struct rpmi_link *link;
     int err;
@@ -24,19 +50,58 @@ int rpm_sim_connect(struct rpm_sim *sim, uint32_t server, const struct rpm_conn_
     err = rpmi_conn_link_opts(opts, &link_opts);
     if (err == 0)
         err = rpmi_sim_link_open(sim, server, &link_opts, &link);
+    if (err == 0 && agent)
+        err = add_agent(sim, server, &link_opts, &link);
     if (err != 0)
         return err;
     return rpmi_conn_wrap(link, opts, conn);
 }
 
+int rpm_sim_connect(struct rpm_sim *sim, uint32_t server, const struct rpm_conn_opts *opts,
+                    struct rpm_conn **conn)
+{
+    rpmi_begin();
+    return connect_to(sim, server, opts, false, conn);
+}
+
+int rpm_sim_connect_agent(struct rpm_sim *sim, uint32_t server, const struct rpm_conn_opts *opts,
+                          struct rpm_conn **conn)
+{
+    rpmi_begin();
+    return connect_to(sim, server, opts, true, conn);
+}
+
+/* The links of a client machine: its own, and that of its agent. */
+static void each_link(struct rpm_conn *conn, void (*kill)(struct rpmi_link *, uint64_t),
+                      uint64_t events)
+{
+    struct rpmi_order *order = (struct rpmi_order *)(void *)conn->link;
+
+    if (conn->link->ops == &rpmi_sim_transport) {
+        kill(conn->link, events);
+        return;
+    }
+    RPM_ASSERT(order->wrap.inner->ops == &rpmi_sim_transport);
+    kill(order->wrap.inner, events);
+    if (order->agent.link != NULL && order->agent.link->ops == &rpmi_sim_transport)
+        kill(order->agent.link, events);
+}
+
+static void kill_now(struct rpmi_link *link, uint64_t events)
+{
+    (void)events;
+    rpmi_sim_link_kill(link);
+}
+
 void rpm_sim_kill_client(struct rpm_conn *conn)
 {
-    RPM_ASSERT(conn != NULL && conn->link->ops == &rpmi_sim_transport);
-    rpmi_sim_link_kill(conn->link);
+    RPM_ASSERT(conn != NULL);
+    each_link(conn, kill_now, 0);
+    conn->link->lost = RPM_E_LOST;
 }
 
 void rpm_sim_kill_client_at(struct rpm_conn *conn, uint64_t events)
 {
-    RPM_ASSERT(conn != NULL && conn->link->ops == &rpmi_sim_transport);
-    rpmi_sim_link_kill_at(conn->link, events);
+    RPM_ASSERT(conn != NULL);
+    each_link(conn, rpmi_sim_link_kill_at, events);
 }

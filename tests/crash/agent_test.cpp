@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// agent_test.cpp: logs whose records an agent has certified, under every fault at every event: the
+// orders travel on another connection than the records, so they may arrive before them.
+#include "crash/bodies.h"
+#include "support/catch.h"
+#include "support/cuts_report.h"
+#include "support/liar.h"
+
+using namespace cuts;
+
+static const uint64_t RUNS = 300; // for each scenario on each setup
+
+static std::vector<Scenario> log_scenarios()
+{
+    std::vector<Scenario> scenarios;
+
+    for (const char *name :
+         { "append_blocking", "append_pipelined", "append_shared",  "append_shared_two",
+           "append_more",     "append_batch",     "append_reserve", "wrap",
+           "large",           "trim_reuse",       "full_ring",      "recover_again",
+           "takeover",        "takeover_resume",  "many_writers",   "resume",
+           "resume_batch",    "resume_late",      "resume_two",     "follow" })
+        scenarios.push_back(scenario_of(name));
+    return scenarios;
+}
+
+static std::vector<Setup> order_setups(std::initializer_list<const char *> hints)
+{
+    std::vector<Setup> setups;
+
+    for (const char *preset : { "adr", "adr-noddio", "eadr", "msync" })
+        for (const char *text : hints) {
+            Setup setup;
+
+            setup.preset = preset;
+            setup.hints = text;
+            setup.method = RPM_METHOD_ORDER;
+            setups.push_back(setup);
+        }
+    return setups;
+}
+
+TEST_CASE("crash: what an agent had certified survives every fault", "[crash]")
+{
+    print_total_at_end();
+    if (replaying())
+        REQUIRE(replay(all_scenarios()) == 0);
+    CHECK(explore_all(log_scenarios(), order_setups({ "all" }), scaled(RUNS)) == 0);
+}
+
+// A liar costs speed: each lie is found out, or waited for in vain, and the server flushes.
+TEST_CASE("crash: an agent that lies loses and invents nothing", "[crash]")
+{
+    std::vector<Setup> setups;
+    Setup setup;
+
+    setup.method = RPM_METHOD_ORDER;
+    for (const char *preset : { "adr", "msync" })
+        for (int lie = 1; lie < LIES; lie++) {
+            setup.preset = preset;
+            setup.lie = lie;
+            setups.push_back(setup);
+        }
+    CHECK(explore_all({ scenario_of("append_blocking"), scenario_of("append_pipelined"),
+                        scenario_of("takeover"), scenario_of("resume") },
+                      setups, scaled(RUNS / 6)) == 0);
+}
+
+TEST_CASE("crash: with an agent, hints change nothing about what survives", "[crash]")
+{
+    CHECK(explore_all({ scenario_of("append_pipelined"), scenario_of("append_more") },
+                      order_setups({ "none", "-H9" }), scaled(RUNS / 2)) == 0);
+}
