@@ -72,7 +72,8 @@ uint64_t rpmi_request_change(struct rpm_server *server, const struct rpmi_span *
 int rpmi_request_steps(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
                        struct rpmi_batch *batch);
 
-/* Carry out a request of any kind. */
+/* Carry out a request of any kind. RPMI_HELD (orders.h): nothing has happened yet, and the same
+ * request is to be tried again once an order was answered. */
 static inline int rpmi_request_do(struct rpm_server *server, uint32_t client,
                                   const struct rpmi_op *op, const struct rpmi_part *part,
                                   struct rpmi_batch *batch)

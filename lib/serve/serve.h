@@ -13,6 +13,7 @@
 #include "pmem/media.h"
 #include "pool/service.h"
 #include "serve/listener.h"
+#include "serve/orders.h"
 #include "serve/request.h"
 #include "wire/hello.h"
 #include "wire/steps.h"
@@ -88,6 +89,7 @@ struct rpm_server {
     unsigned char list[RPMI_STEPS_BYTES]; /* the engine's copy of the list of steps that it carries
                                              out */
     struct rpmi_step steps[RPMI_STEPS_MAX];
+    struct rpmi_orders *orders;                        /* NULL: the server proves by itself */
     struct rpmi_pending_proof proofs[RPMI_PROOFS_MAX]; /* of the engine's batch */
     struct rpmi_listener *listeners[RPMI_LISTENERS_MAX];
     uint32_t listeners_n; /* fixed before either loop runs */

@@ -314,6 +314,7 @@ void rpm_server_close(struct rpm_server **server)
         rpmi_diag(RPM_DIAG_ERROR, "the pool could not be made durable at the end: %s",
                   rpm_last_error());
     rpmi_service_close(&old->service);
+    rpmi_orders_close(&old->orders);
     rpmi_fd_close(&old->guard_fd);
     rpmi_fd_close(&old->stop_fd);
     rpmi_fd_close(&old->engine_notify_fd);

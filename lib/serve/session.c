@@ -104,6 +104,7 @@ void rpmi_session_leave(struct rpmi_listener *listener, struct rpmi_session *ses
         return;
     rpmi_serve_lock(server);
     freed = rpmi_service_detach(server->service, session->client);
+    rpmi_orders_forget(server, session->client);
     rpmi_serve_unlock(server);
     rpmi_count(&server->stats.locks_freed, freed);
     rpmi_count(&server->stats.clients, (uint64_t)-1);

@@ -150,6 +150,8 @@ int rpmi_request_steps(struct rpm_server *server, uint32_t client, const struct 
 
     RPM_ASSERT(client != 0);
     RPM_ASSERT(rpmi_serve_has_lock(server)); /* one copy of a list for all clients */
+    if (rpmi_orders_want(server, client, op))
+        return rpmi_orders_do(server, client, op);
     walk.server = server;
     walk.client = client;
     walk.durable = (op->flags & RPMI_OP_DURABLE) != 0;

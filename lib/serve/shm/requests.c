@@ -88,6 +88,11 @@ static int carry_out(struct rpm_server *server, struct rpmi_serve_ring *ring,
         status = op_of(ring, slot, index, &op);
         if (RPMI_LIKELY(status == 0))
             status = rpmi_request_do(server, ring->client, &op, &part, batch);
+        ring->held = status == RPMI_HELD;
+        if (RPMI_UNLIKELY(ring->held)) {
+            ring->answered = rpmi_orders_answered(server->orders);
+            return 1;
+        }
         *room -= part.len;
         if (RPMI_UNLIKELY(status == 0 && part.from + part.len < slot->len) &&
             rpmi_request_in_parts(slot->kind)) {
@@ -102,10 +107,12 @@ static int carry_out(struct rpm_server *server, struct rpmi_serve_ring *ring,
     return status;
 }
 
-static inline bool slot_ready(const struct rpmi_serve_ring *ring)
+static inline bool slot_ready(const struct rpm_server *server, const struct rpmi_serve_ring *ring)
 {
     const struct rpmi_slot *slot = &ring->ring.slot[ring->next & (ring->ring.slots - 1)];
 
+    if (RPMI_UNLIKELY(ring->held) && !rpmi_orders_moved(server->orders, ring->answered))
+        return false;
     return __atomic_load_n(&slot->turn, __ATOMIC_ACQUIRE) == (uint32_t)(ring->next + 1);
 }
 
@@ -129,7 +136,7 @@ static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
     take->first = ring->next;
     take->n = 0;
     take->durable = 0;
-    while (take->n < RPMI_PASS_OPS && room >= RPMI_LINE_BYTES && slot_ready(ring)) {
+    while (take->n < RPMI_PASS_OPS && room >= RPMI_LINE_BYTES && slot_ready(server, ring)) {
         uint32_t index = (uint32_t)ring->next & (ring->ring.slots - 1);
         struct rpmi_slot slot = ring->ring.slot[index];
         int status;
@@ -201,7 +208,8 @@ bool rpmi_shm_ready(struct rpmi_listener *base)
         const struct rpmi_serve_ring *ring = &listener->ring[i];
         uint32_t state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);
 
-        if (state == RPMI_RING_CLOSED || (state == RPMI_RING_LIVE && slot_ready(ring)))
+        if (state == RPMI_RING_CLOSED ||
+            (state == RPMI_RING_LIVE && slot_ready(base->server, ring)))
             return true;
     }
     return false;

@@ -146,6 +146,7 @@ int rpmi_serve_ring_open(struct rpmi_shm_listener *listener, const struct rpmi_h
     fresh->failures = 0;
     fresh->post_status = 0;
     fresh->carried = 0;
+    fresh->held = false;
     *ring = fresh;
     return 0;
 }

@@ -44,6 +44,8 @@ struct rpmi_serve_ring {
     int32_t post_status;    /* why an earlier request of the same post failed; 0: none did */
     uint64_t carried;       /* bytes of the next request that were carried out already */
     struct rpmi_slot whole; /* that request, while carried is not 0 */
+    bool held;              /* the next request waits for an agent's answer */
+    uint64_t answered;      /* orders answered when it was tried last */
     int fd;
     int notify_fd;
     int sock; /* a duplicate of the session's socket: the engine sends events on it */

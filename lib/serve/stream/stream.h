@@ -66,6 +66,7 @@ struct rpmi_stream_session {
     bool send_blocked; /* the socket takes no more answers: nothing is carried out until it does */
     bool tls_pending;  /* OpenSSL has bytes that epoll does not report */
     bool taken;        /* requests of it are in this batch */
+    bool held;         /* its request waits for an agent's answer */
     struct rpmi_stream_current current;
     uint64_t skip;          /* bytes of a failed request to skip, some not received yet */
     int32_t post_status;    /* the error of an earlier request of the same post; 0: none */
@@ -102,6 +103,8 @@ struct rpmi_stream_listener {
     uint32_t notices_seen;
     uint32_t turns;       /* of the engine, see rpmi_stream_poll_sockets() */
     uint32_t todo;        /* sessions with something to carry out */
+    bool holds;           /* a session is held */
+    uint64_t answered;    /* orders answered when held sessions were last tried */
     uint32_t tls_pending; /* sessions with tls_pending */
     uint32_t last;        /* the session from which bytes were received last */
 };

@@ -218,6 +218,34 @@ static inline void end_request(struct rpm_server *server, struct rpmi_stream_ses
     rpmi_count_own(&server->stats.ops, 1);
 }
 
+/* Leave the session until an order is answered. */
+static void hold(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
+{
+    session->held = true;
+    listener->holds = true;
+    rpmi_stream_set_todo(listener, session, false);
+}
+
+/* Try all held sessions again if an order was answered. */
+static void try_held(struct rpmi_stream_listener *listener, uint32_t high)
+{
+    const struct rpmi_orders *orders = listener->base.server->orders;
+
+    if (!listener->holds || !rpmi_orders_moved(orders, listener->answered))
+        return;
+    listener->answered = rpmi_orders_answered(orders);
+    listener->holds = false;
+    for (uint32_t i = 0; i < high; i++) {
+        struct rpmi_stream_session *session = &listener->session[i];
+
+        if (!session->held)
+            continue;
+        session->held = false;
+        if (rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_LIVE)
+            rpmi_stream_set_todo(listener, session, true);
+    }
+}
+
 /* Carry out as much of the current request as the buffers and @room allow. */
 static inline enum outcome carry_out(struct rpmi_stream_listener *listener,
                                      struct rpmi_stream_session *session, uint64_t *room,
@@ -237,6 +265,10 @@ static inline enum outcome carry_out(struct rpmi_stream_listener *listener,
 
         op_of(session, &part, &op);
         status = rpmi_request_do(server, session->base.client, &op, &part, batch);
+        if (RPMI_UNLIKELY(status == RPMI_HELD)) {
+            hold(listener, session);
+            return STOPS;
+        }
         *room -= part.len + OP_COST < *room ? part.len + OP_COST : *room;
         if (RPMI_LIKELY(status == 0)) {
             put_result_header(session, &part);
@@ -319,6 +351,7 @@ void rpmi_stream_take(struct rpmi_listener *base, struct rpmi_batch *batch)
     RPM_ASSERT(high <= listener->sessions);
     RPM_ASSERT(rpmi_serve_has_lock(base->server)); /* no client is fenced or detached meanwhile */
     rpmi_stream_poll_sockets(listener);
+    try_held(listener, high);
     for (uint32_t i = 0; i < high && listener->todo != 0; i++) {
         struct rpmi_stream_session *session = &listener->session[i];
 

@@ -95,6 +95,12 @@ static void continue_rpc(struct rpmi_verbs_listener *listener, struct rpmi_verbs
     if (op->kind == RPMI_OP_STEPS)
         op->into = rpmi_verbs_result_at(session, session->results) + RPMI_RESULT_BYTES;
     err = rpmi_request_do(server, session->base.client, op, &part, batch);
+    session->held = err == RPMI_HELD;
+    if (session->held) {
+        session->answered = rpmi_orders_answered(server->orders);
+        session->unfinished = true;
+        return;
+    }
     *room -= part.len < *room ? part.len : *room;
     session->carried += part.len;
     session->unfinished = err == 0 && session->carried < op->len;
@@ -240,13 +246,21 @@ static bool can_report(const struct rpmi_verbs_session *session)
            __atomic_load_n(&session->sends, __ATOMIC_RELAXED) < RPMI_VERBS_DONES;
 }
 
-static bool session_ready(struct rpmi_verbs_session *session)
+/* Is there more of the current RPC request to carry out now? */
+static bool can_continue(const struct rpm_server *server, const struct rpmi_verbs_session *session)
+{
+    return session->unfinished && session->status == 0 &&
+           (!session->held || rpmi_orders_moved(server->orders, session->answered));
+}
+
+static bool session_ready(const struct rpm_server *server, struct rpmi_verbs_session *session)
 {
     if (rpmi_verbs_session_state(session) == RPMI_VERBS_SESSION_CLOSED)
         return true;
     if (!served(session))
         return false;
-    return (session->unfinished && session->status == 0) || can_report(session) || poll_cq(session);
+    return can_continue(server, session) || can_report(session) ||
+           (!session->held && poll_cq(session));
 }
 
 bool rpmi_messages_ready(struct rpmi_listener *listener)
@@ -254,7 +268,7 @@ bool rpmi_messages_ready(struct rpmi_listener *listener)
     struct rpmi_verbs_listener *ours = rpmi_verbs_listener_of(listener);
 
     for (uint32_t i = 0; i < ours->sessions_n; i++)
-        if (session_ready(&ours->sessions[i]))
+        if (session_ready(listener->server, &ours->sessions[i]))
             return true;
     return false;
 }
@@ -285,7 +299,7 @@ static void take_from(struct rpmi_verbs_listener *listener, struct rpmi_verbs_se
     uint32_t left = RPMI_VERBS_RECEIVES;
 
     session->first_durable = 0;
-    if (session->unfinished && session->status == 0)
+    if (can_continue(listener->base.server, session))
         continue_rpc(listener, session, &room, batch);
     while (served(session) && (!session->unfinished || session->status != 0) && left > 0 &&
            room > 0 && poll_cq(session)) {

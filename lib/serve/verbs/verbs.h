@@ -86,6 +86,8 @@ struct rpmi_verbs_session {
     bool unfinished;        /* op is too long for one pass: the next pass continues it */
     struct rpmi_op op;      /* the current RPC request */
     uint64_t carried;       /* bytes of it that were carried out */
+    bool held;              /* unfinished, because it waits for an agent's answer */
+    uint64_t answered;      /* orders answered when it was tried last */
     struct ibv_wc wc[RPMI_VERBS_WCS]; /* polled, not handled yet */
     uint32_t wc_n;
     uint32_t wc_at;
