@@ -20,6 +20,8 @@ LARGE = {
         'calls among ten files became events, which work only together',
     'tests: kill what serves a volume, and read what was acknowledged':
         'a test in four files, of which none works without the others',
+    'transport: add links with an agent, by agent=URL':
+        'a queue that two links share, in files of which none works without the others',
     'lib: name the actors in base, plan, conn, region, pool and log':
         'comments; of the code two names only, in throttle.c',
 }

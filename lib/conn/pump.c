@@ -110,6 +110,10 @@ static void count(struct rpm_conn *conn, const struct rpmi_op *op)
     case RPMI_OP_STEPS:
         stats->steps++;
         break;
+    case RPMI_OP_ORDER:
+        stats->orders++;
+        stats->flushes++;
+        break;
     default:
         stats->flushes++;
         break;

@@ -5,6 +5,7 @@
 #ifndef LIBRPM_H
 #define LIBRPM_H
 
+#include <librpm/agent.h>
 #include <librpm/append.h>
 #include <librpm/conn.h>
 #include <librpm/device.h>

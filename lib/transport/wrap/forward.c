@@ -36,6 +36,7 @@ void rpmi_wrap_sync_stats(struct rpmi_wrap *wrap)
     const struct rpm_conn_stats *inner = &wrap->inner->stats;
 
     wrap->link.stats.sleeps = inner->sleeps;
+    wrap->link.stats.order_fallbacks = inner->order_fallbacks;
     if ((wrap->link.flags & RPMI_LINK_COUNTS) == 0)
         return;
     wrap->link.stats.messages = inner->messages;

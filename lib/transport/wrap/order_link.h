@@ -63,7 +63,6 @@ struct rpmi_order {
     int epoll_fd;        /* of both links; -1: one of them has no descriptors */
     void *word;          /* a byte of staging memory, for a READ whose result is not used */
     bool failed;         /* an op has failed: what completes behind it means nothing any more */
-    uint64_t fallbacks;  /* ORDERs done by a PERSIST */
     struct rpmi_op ops[RPMI_BATCH_OPS_MAX];
 };
 

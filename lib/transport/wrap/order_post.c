@@ -57,7 +57,7 @@ void rpmi_order_persist(struct rpmi_order *order, uint32_t i)
     /* A queue that is full takes it later: the next turn tries again. */
     if (post_inner(order, ops, entry->pieces, RPMI_WANTS_PERSISTED, at) == (int)entry->pieces) {
         entry->persisting = true;
-        order->fallbacks++;
+        order->wrap.inner->stats.order_fallbacks++;
     }
 }
 

@@ -70,7 +70,7 @@ TEST_CASE("order: what is not certified in time is persisted by the server", "[u
     CHECK(ordered.server.posted[1].offset == RPMI_LOG_HEADER_BYTES + 64);
     CHECK(ordered.server.posted[1].len == 64);
     CHECK(ordered.poll() == Ids{ 7 });
-    CHECK(ordered.order()->fallbacks == 1);
+    CHECK(ordered.link->stats.order_fallbacks == 1);
     // The agent is away now: the next one is persisted at once.
     ordered.post({ Ordered::write(8), Ordered::order_of(8, 128, 192) });
     CHECK(ordered.kinds() ==

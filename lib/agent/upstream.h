@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * upstream.h: an agent's connection to the server: the orders of many clients go there as one list,
+ * and each gets its part of the answer. While a list is outstanding, orders wait, and the next list
+ * has all of them: the busier the server, the more orders share a list.
+ *
+ * Tests: tests/unit/agent/upstream_test.cpp
+ */
+#ifndef RPMI_AGENT_UPSTREAM_H
+#define RPMI_AGENT_UPSTREAM_H
+
+#include "serve/orders.h"
+#include "transport/transport.h"
+#include "wire/hello.h"
+
+#define RPMI_UPSTREAM_RETRY_NS 100000000ull /* after a failed dial; doubles */
+#define RPMI_UPSTREAM_RETRY_MAX_NS 10000000000ull
+/* PROVEs of a list: their results must fit in an answer. */
+#define RPMI_UPSTREAM_STEPS ((RPMI_STEPS_BYTES - RPMI_STEPS_ANSWER_HEAD) / RPMI_CERTIFICATE_BYTES)
+
+struct rpmi_upstream_stats {
+    uint64_t orders;
+    uint64_t lists;
+    uint64_t failed;
+    uint64_t dials;
+};
+
+struct rpmi_upstream {
+    struct rpm_server *front; /* whose orders these are */
+    char url[RPMI_URL_BYTES_MAX];
+    char secret[RPMI_SECRET_BYTES];
+    uint64_t timeout_us;
+    int epoll_fd;           /* watches the link */
+    struct rpmi_link *link; /* NULL: to be dialled */
+    unsigned char *list;    /* staging memory of the link */
+    unsigned char *answer;
+    uint32_t taken; /* orders in the list that is outstanding; 0: none is */
+    uint32_t steps;
+    struct rpmi_held_order *order[RPMI_UPSTREAM_STEPS];
+    uint64_t retry_ns;
+    uint64_t dial_at_ns;
+    struct rpmi_upstream_stats stats; /* atomic, relaxed */
+};
+
+/* Dial the server. The errors of rpm_conn_open(), and RPM_E_NOCAP (it has its pool mapped). */
+int rpmi_upstream_dial(struct rpmi_upstream *upstream);
+void rpmi_upstream_close(struct rpmi_upstream *upstream);
+
+/* Do what can be done now. True: something was done. */
+bool rpmi_upstream_turn(struct rpmi_upstream *upstream, uint64_t now_ns);
+
+/* Arm the link's descriptors for the answer. 1: it is there already. @by_ns: lowered to when a turn
+ * is due without an event. */
+int rpmi_upstream_arm(struct rpmi_upstream *upstream, uint64_t *by_ns);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * agent.h: an agent: a process beside a server, on its machine, on another one or on a DPU, that
+ * has the server certify the records of many writers at once. A writer names it in the URL of its
+ * connection: "verbs://HOST:7471,agent=tcp://HOST:7480". It is worth running where a READ proves
+ * nothing, so that the server CPU must flush (rpm_explain() says where), and writers are many.
+ *
+ * The agent keeps nothing. Each certificate has a proof that only the server and the writer can
+ * make, so an agent that lies, lags or dies costs time: 10 ms for what it has not answered, then
+ * writers send their messages to the server themselves, and ask the agent again after a while.
+ *
+ * An agent has three loops: the two of its front, which is a server (<librpm/server.h>) that its
+ * clients connect to, and rpm_agent_work().
+ */
+#ifndef LIBRPM_AGENT_H
+#define LIBRPM_AGENT_H
+
+#include <librpm/server.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rpm_agent;
+
+struct rpm_agent_opts {
+    size_t size;          /* sizeof this struct as the caller compiled it */
+    const char *server;   /* URL of the server; over shm: with mode=ring. Borrowed until return */
+    const char *secret;   /* of the server, and of the agent's clients; NULL: none. Borrowed until
+                            return */
+    const char *listen;   /* addresses of the front, as rpm_server_opts.listen. Borrowed until
+                            return */
+    const char *tls_cert; /* as in rpm_server_opts, and the next four */
+    const char *tls_key;
+    uint32_t clients_max;
+    uint32_t socket_mode;
+    uint32_t flags;      /* RPM_SERVER_NO_SPIN or 0 */
+    uint64_t timeout_us; /* how long dialling the server may take; 0: 5 s */
+};
+
+static inline struct rpm_agent_opts rpm_agent_opts_init(void)
+{
+    struct rpm_agent_opts opts;
+
+    memset(&opts, 0, sizeof(opts));
+    opts.size = sizeof(opts);
+    return opts;
+}
+
+struct rpm_agent_stats {
+    size_t size;     /* sizeof this struct as the caller compiled it */
+    uint64_t orders; /* lists of PROVEs of clients that were answered */
+    uint64_t lists;  /* sent to the server for these */
+    uint64_t failed; /* orders that could not be answered, because the server was away */
+    uint64_t dials;  /* connections made to the server */
+};
+
+static inline struct rpm_agent_stats rpm_agent_stats_init(void)
+{
+    struct rpm_agent_stats stats;
+
+    memset(&stats, 0, sizeof(stats));
+    stats.size = sizeof(stats);
+    return stats;
+}
+
+/**
+ * rpm_agent_open: connect to the server, and listen.
+ *
+ * @opts   Borrowed until return.
+ * @agent  out, set only on 0. Taken by the caller: rpm_agent_close().
+ *
+ * Durable:  changes nothing.
+ * Errors:   as rpm_conn_open() of the server, RPM_E_NOCAP (the server's pool is mapped: connect
+ *           with mode=ring), and as rpm_server_open() of the front.
+ * Threads:  setup only.
+ * Cost:     blocks up to timeout_us.
+ */
+RPM_MUST_CHECK int rpm_agent_open(const struct rpm_agent_opts *opts, struct rpm_agent **agent);
+
+/**
+ * rpm_agent_front: the server that the agent's clients connect to, to run its two loops and for
+ * its addresses and counters. Its pool is empty memory.
+ *
+ * @agent  Borrowed; so is the result, until rpm_agent_close().
+ *
+ * Threads:  any.
+ */
+struct rpm_server *rpm_agent_front(struct rpm_agent *agent);
+
+/**
+ * rpm_agent_work: hand orders to the server and answers back, until rpm_agent_stop(). If the
+ * server is away it is dialled again, every 100 ms to 10 s; orders are refused meanwhile.
+ *
+ * @agent  Borrowed.
+ *
+ * Errors:   RPM_E_IO. No message of a client or of the server makes it return.
+ * Threads:  one thread, beside the two of the front.
+ * Cost:     spins about 50 us after the last order, then sleeps; with RPM_SERVER_NO_SPIN it sleeps
+ *           at once.
+ */
+RPM_MUST_CHECK int rpm_agent_work(struct rpm_agent *agent);
+
+/**
+ * rpm_agent_stop: make all three loops return soon.
+ *
+ * @agent  Borrowed.
+ *
+ * Threads:  any; safe in a signal handler.
+ */
+void rpm_agent_stop(struct rpm_agent *agent);
+
+/**
+ * rpm_agent_stats: counters since the start.
+ *
+ * @agent  Borrowed.
+ * @stats  in: its size field; out: the rest.
+ *
+ * Errors:   RPM_E_INVAL.
+ * Threads:  any.
+ */
+RPM_MUST_CHECK int rpm_agent_stats(const struct rpm_agent *agent, struct rpm_agent_stats *stats);
+
+/**
+ * rpm_agent_close: disconnect. Safe on NULL.
+ *
+ * @agent  Taken; set to NULL. All three loops must have returned.
+ *
+ * Threads:  setup only.
+ */
+void rpm_agent_close(struct rpm_agent **agent);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
