@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An agent between real writers and a real server: what it is there for, and what happens when it
+// or the server is not.
+#include "unit/agent/agent.h"
+
+#include <chrono>
+#include <set>
+
+namespace
+{
+
+// A server at unix: alone, so that its CPU must flush.
+support::ServerOpts far_server(const support::Dir &dir, const std::string &secret = "")
+{
+    support::ServerOpts opts;
+
+    opts.listen = "unix:" + (dir / "server");
+    opts.secret = secret;
+    opts.flags = RPM_SERVER_NO_SPIN;
+    return opts;
+}
+
+struct Writer {
+    rpm_conn *conn = nullptr;
+    rpm_log *log = nullptr;
+
+    explicit Writer(const std::string &url, const std::string &name = "log",
+                    const std::string &secret = "")
+    {
+        rpm_conn_opts opts = rpm_conn_opts_init();
+        rpm_log_opts of_log = rpm_log_opts_init();
+
+        opts.timeout_us = 30000000;
+        opts.secret = secret.empty() ? nullptr : secret.c_str();
+        int err = rpm_conn_open(url.c_str(), &opts, &conn);
+        INFO(rpm_last_error());
+        REQUIRE(err == 0);
+        of_log.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
+        of_log.capacity_bytes = 256 << 10;
+        REQUIRE(rpm_log_open(conn, name.c_str(), &of_log, &log) == 0);
+    }
+    Writer(const Writer &) = delete;
+    ~Writer()
+    {
+        rpm_log_close(&log);
+        rpm_conn_close(&conn);
+    }
+    int append(const std::string &data)
+    {
+        uint64_t lsn = 0;
+
+        return rpm_log_append(log, data.data(), data.size(), &lsn);
+    }
+    struct rpm_conn_stats stats() const
+    {
+        struct rpm_conn_stats stats = rpm_conn_stats_init();
+
+        REQUIRE(rpm_conn_stats(conn, &stats) == 0);
+        return stats;
+    }
+    std::vector<std::string> records()
+    {
+        std::vector<std::string> all;
+        rpm_reader *reader = nullptr;
+        rpm_record record;
+
+        REQUIRE(rpm_reader_open(log, nullptr, &reader) == 0);
+        while (rpm_reader_next(reader, &record) > 0)
+            all.emplace_back(static_cast<const char *>(record.data), record.len);
+        rpm_reader_close(&reader);
+        return all;
+    }
+};
+
+std::vector<std::string> numbered(int n)
+{
+    std::vector<std::string> all;
+
+    for (int i = 0; i < n; i++)
+        all.push_back("record " + std::to_string(i));
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("agent: records are durable by certificates that it has fetched", "[unit][agent]")
+{
+    support::Dir dir(support::Dir::kMemory);
+    support::Server server(far_server(dir, "open sesame"));
+
+    for (std::string kind : { "unix:", "shm:" }) {
+        for (const std::string &upstream : { server.listener_url(), server.url("ring") }) {
+            Agent agent(upstream, kind + (dir / "agent"), "open sesame");
+            Writer writer(server.listener_url() + ",agent=" + agent.url(), "log", "open sesame");
+            size_t before = writer.records().size();
+
+            CAPTURE(kind, upstream);
+            for (const std::string &record : numbered(100))
+                REQUIRE(writer.append(record) == 0);
+            CHECK(writer.records().size() == before + 100);
+            CHECK(writer.stats().orders == 100);
+            CHECK(agent.stats().orders > 0); // of a machine that is busy some come too late
+            CHECK(agent.stats().orders >= agent.stats().lists);
+            CHECK(agent.stats().failed == 0);
+        }
+    }
+}
+
+TEST_CASE("agent: many writers share the messages to the server", "[unit][agent]")
+{
+    const int writers = 8;
+    const int each = 200;
+    support::Dir dir(support::Dir::kMemory);
+    support::Server server(far_server(dir));
+    Agent agent(server.listener_url(), "unix:" + (dir / "agent"));
+    std::vector<std::unique_ptr<Writer>> all;
+    std::vector<std::thread> threads;
+    std::vector<int> failed(writers);
+
+    for (int i = 0; i < writers; i++)
+        all.push_back(std::make_unique<Writer>(server.listener_url() + ",agent=" + agent.url(),
+                                               "log" + std::to_string(i)));
+    for (int i = 0; i < writers; i++)
+        threads.emplace_back([&, i] {
+            for (const std::string &record : numbered(each))
+                failed[i] += all[i]->append(record) != 0;
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    for (int i = 0; i < writers; i++) {
+        CHECK(failed[i] == 0);
+        CHECK(all[i]->records() == numbered(each));
+    }
+    CHECK(agent.stats().lists < agent.stats().orders);
+}
+
+TEST_CASE("agent: without it, records are flushed by the server; back, it is asked again",
+          "[unit][agent]")
+{
+    support::Dir dir(support::Dir::kMemory);
+    support::Server server(far_server(dir));
+    std::string address = "unix:" + (dir / "agent");
+    auto agent = std::make_unique<Agent>(server.listener_url(), address);
+    Writer writer(server.listener_url() + ",agent=" + agent->url());
+    int count = 0;
+    auto append = [&] {
+        auto start = std::chrono::steady_clock::now();
+
+        REQUIRE(writer.append("record " + std::to_string(count++)) == 0);
+        return std::chrono::steady_clock::now() - start;
+    };
+
+    append();
+    agent.reset();
+    uint64_t fallbacks = writer.stats().order_fallbacks;
+    for (int i = 0; i < 50; i++)
+        CHECK(append() < std::chrono::seconds(5)); // a busy machine stretches milliseconds
+    CHECK(writer.stats().order_fallbacks == fallbacks + 50);
+    agent = std::make_unique<Agent>(server.listener_url(), address);
+    for (int i = 0; i < 600 && agent->stats().orders == 0; i++) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        append();
+    }
+    CHECK(agent->stats().orders > 0);
+    CHECK(writer.records() == numbered(count));
+}
+
+TEST_CASE("agent: a writer connects though the agent is away", "[unit][agent]")
+{
+    support::Dir dir(support::Dir::kMemory);
+    support::Server server(far_server(dir));
+    Writer writer(server.listener_url() + ",agent=unix:" + (dir / "absent"));
+
+    CHECK(writer.append("hello") == 0);
+    CHECK(writer.stats().order_fallbacks == 1);
+}
+
+TEST_CASE("agent: it finds its server again", "[unit][agent]")
+{
+    support::Dir dir(support::Dir::kMemory);
+    support::Server server(far_server(dir));
+    Agent agent(server.listener_url(), "unix:" + (dir / "agent"));
+
+    {
+        Writer writer(server.listener_url() + ",agent=" + agent.url());
+        CHECK(writer.append("one") == 0);
+    }
+    server.stop();
+    server.start();
+    Writer writer(server.listener_url() + ",agent=" + agent.url());
+    for (int i = 0; i < 600 && agent.stats().dials < 2; i++) {
+        CHECK(writer.append("more") == 0);
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    CHECK(agent.stats().dials == 2);
+    CHECK(writer.records().at(0) == "one");
+}
+
+TEST_CASE("agent: what it cannot be opened with", "[unit][agent]")
+{
+    support::Dir dir(support::Dir::kMemory);
+    support::Server server(far_server(dir, "open sesame"));
+    std::string own = "unix:" + (dir / "agent");
+    std::string far = server.listener_url();
+    std::string mapped = server.url();
+    rpm_agent *agent = nullptr;
+
+    struct {
+        int err;
+        const char *server;
+        const char *secret;
+        uint32_t flags;
+    } rows[] = {
+        { RPM_E_INVAL, nullptr, "open sesame", 0 },
+        { RPM_E_REFUSED, own.c_str(), "open sesame", 0 },
+        { RPM_E_DENIED, far.c_str(), "wrong", 0 },
+        { RPM_E_NOCAP, mapped.c_str(), "open sesame", 0 },
+        { RPM_E_INVAL, far.c_str(), "open sesame", RPM_SERVER_HUGE },
+    };
+
+    for (const auto &row : rows) {
+        rpm_agent_opts opts = rpm_agent_opts_init();
+
+        opts.server = row.server;
+        opts.secret = row.secret;
+        opts.flags = row.flags;
+        opts.listen = own.c_str();
+        opts.timeout_us = 1000000;
+        CHECK(rpm_agent_open(&opts, &agent) == row.err);
+        CHECK(agent == nullptr);
+    }
+    CHECK(rpm_agent_open(nullptr, &agent) == RPM_E_INVAL);
+    rpm_agent_close(&agent); // safe on NULL
+}

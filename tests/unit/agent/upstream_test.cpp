@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Orders of several clients become one list, whose answer is parted among them.
+#include "support/catch.h"
+#include "support/server.h"
+
+extern "C" {
+#include "agent/upstream.h"
+#include "serve/serve.h"
+#include "wire/certificate.h"
+}
+#include <cstring>
+#include <sys/epoll.h>
+
+namespace
+{
+
+// A front without threads, whose clients the test plays, and a server that serves.
+struct Bench {
+    support::Server server;
+    support::Server front_server{ without_threads() };
+    rpm_server *front = front_server.get();
+    rpmi_upstream upstream = {};
+
+    Bench()
+    {
+        REQUIRE(rpmi_orders_open(front) == 0);
+        upstream.front = front;
+        upstream.timeout_us = 5000000;
+        upstream.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+        strcpy(upstream.url, server.url("ring").c_str());
+        REQUIRE(rpmi_upstream_dial(&upstream) == 0);
+    }
+    Bench(const Bench &) = delete;
+    ~Bench()
+    {
+        rpmi_upstream_close(&upstream);
+        close(upstream.epoll_fd);
+    }
+    static support::ServerOpts without_threads()
+    {
+        support::ServerOpts opts;
+
+        opts.bytes = 1 << 20;
+        opts.threads = support::ServerOpts::kNone;
+        return opts;
+    }
+};
+
+// A client with one list, of @n PROVEs of a log that is not there.
+struct Client {
+    Bench &bench;
+    uint32_t id;
+    uint32_t n;
+    unsigned char list[RPMI_STEPS_BYTES];
+    unsigned char answer[RPMI_STEPS_BYTES];
+    uint32_t bytes = 0;
+
+    Client(Bench &of, uint32_t number, uint32_t proves) : bench(of), id(number), n(proves)
+    {
+        for (uint32_t i = 0; i < n; i++) {
+            rpmi_step step = {};
+
+            step.kind = RPMI_STEP_PROVE;
+            step.len = RPMI_CERTIFICATE_BYTES;
+            step.log_id = 12345;
+            step.end_lsn = 64;
+            step.epoch = 1;
+            bytes += rpmi_step_put(list + bytes, &step);
+        }
+    }
+    int ask()
+    {
+        rpmi_op op = {};
+
+        op.kind = RPMI_OP_STEPS;
+        op.body = list;
+        op.body_bytes = bytes;
+        op.into = answer;
+        op.len = RPMI_STEPS_ANSWER_HEAD + n * RPMI_CERTIFICATE_BYTES;
+        rpmi_serve_lock(bench.front);
+        int err = rpmi_orders_do(bench.front, id, &op);
+        rpmi_serve_unlock(bench.front);
+        return err;
+    }
+    // Turns until its list is answered; the status of each certificate, which is the same.
+    int status()
+    {
+        static const uint64_t key[RPMI_CERTIFICATE_KEY_WORDS] = {};
+        rpmi_certificate certificate;
+        int err = RPMI_HELD;
+        int found = 0;
+
+        for (int i = 0; i < 100000 && (err = ask()) == RPMI_HELD; i++)
+            rpmi_upstream_turn(&bench.upstream, 0);
+        REQUIRE(err == 0);
+        for (uint32_t i = 0; i < n; i++)
+            found = rpmi_certificate_get(
+                answer + RPMI_STEPS_ANSWER_HEAD + i * RPMI_CERTIFICATE_BYTES, key, &certificate);
+        return found;
+    }
+};
+
+} // namespace
+
+TEST_CASE("upstream: orders that wait share a list, and each gets its answer", "[unit][agent]")
+{
+    Bench bench;
+    Client one(bench, 1, 1);
+    Client two(bench, 2, 3);
+    Client three(bench, 3, 60);
+
+    CHECK(one.ask() == RPMI_HELD);
+    CHECK(two.ask() == RPMI_HELD);
+    CHECK(three.ask() == RPMI_HELD);
+    CHECK(rpmi_upstream_turn(&bench.upstream, 0));
+    CHECK(bench.upstream.taken == 2); // there is no room for sixty more
+    CHECK(one.status() == RPM_E_NOENT);
+    CHECK(two.status() == RPM_E_NOENT);
+    CHECK(three.status() == RPM_E_NOENT);
+    CHECK(bench.upstream.stats.lists == 2);
+    CHECK(bench.upstream.stats.orders == 3);
+}
+
+TEST_CASE("upstream: while the server is away, orders are refused", "[unit][agent]")
+{
+    Bench bench;
+    Client one(bench, 1, 2);
+    uint64_t by_ns = UINT64_MAX;
+
+    bench.server.stop();
+    CHECK(one.status() == RPM_E_LOST);
+    CHECK(one.status() == RPM_E_LOST); // without dialling anew
+    CHECK(bench.upstream.link == nullptr);
+    CHECK(rpmi_upstream_arm(&bench.upstream, &by_ns) == 0);
+    CHECK(by_ns == bench.upstream.dial_at_ns);
+    CHECK_FALSE(rpmi_upstream_turn(&bench.upstream, by_ns));
+    CHECK(bench.upstream.dial_at_ns == by_ns + 2 * RPMI_UPSTREAM_RETRY_NS);
+    bench.server.start();
+    CHECK_FALSE(rpmi_upstream_turn(&bench.upstream, bench.upstream.dial_at_ns));
+    CHECK(bench.upstream.link != nullptr);
+    CHECK(one.status() == RPM_E_NOENT);
+}
+
+TEST_CASE("upstream: the answer to a client that has left is dropped", "[unit][agent]")
+{
+    Bench bench;
+    Client one(bench, 1, 1);
+    Client two(bench, 2, 1);
+
+    CHECK(one.ask() == RPMI_HELD);
+    CHECK(rpmi_upstream_turn(&bench.upstream, 0));
+    rpmi_serve_lock(bench.front);
+    rpmi_orders_forget(bench.front, 1);
+    rpmi_serve_unlock(bench.front);
+    CHECK(two.status() == RPM_E_NOENT);
+    CHECK(bench.front->orders->order[0].state == RPMI_ORDER_FREE);
+}
