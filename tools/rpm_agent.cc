@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rpm_agent.cc: rpm-agent: store the records of a server's logs as segments in a folder, so that
- * their writers may trim them. It is optional: a log whose agent has ended gets full, and nothing
- * is lost.
+ * their writers may trim them (--tier); have the server certify records of many writers at once
+ * (--listen). It is optional: a log whose agent has ended gets full, its writers flush by messages
+ * of their own, and nothing is lost.
  *
  * One thread goes from log to log. What it knows is in the logs and the segments, so it may be
- * killed at any time, and several may run for the same logs.
+ * killed at any time, and several may run for the same logs. Three more threads serve orders.
  *
  * Tests: tests/tools/agent_test, tests/kill/agent_segments
  */
+#include "agent_front.h"
 #include "cli.h"
 
 #include <algorithm>
@@ -40,12 +42,18 @@ const char *const kExamples =
     "  rpm-agent --pool shm:pool --tier /backup --once             a backup of all logs\n"
     "  rpm-log append shm:pool journal --tier /srv/segments        a writer that is never full\n"
     "  rpm-log cat --from-segments /srv/segments journal           without a server\n"
+    "  rpm-agent --pool tcp://host:7471 --secret-file key --listen tcp://0.0.0.0:7480\n"
+    "  rpm-log append tcp://host:7471,agent=tcp://host:7480 journal\n"
     "Signals: SIGTERM and SIGINT end it; records of a segment that is not full are not stored "
     "then.";
 
 struct Options {
     std::string pool;
-    std::string tier;
+    std::string tier; /* "": no segments are stored */
+    std::vector<std::string> listen;
+    std::string tls_cert;
+    std::string tls_key;
+    uint32_t clients = 64;
     std::vector<std::string> logs; /* empty: all */
     uint64_t segment = 0;
     uint64_t keep = UINT64_MAX; /* LSNs */
@@ -241,6 +249,13 @@ bool Agent::turn_all()
     return any;
 }
 
+void notify_ready()
+{
+#ifdef HAVE_SYSTEMD
+    sd_notify(0, "READY=1");
+#endif
+}
+
 int Agent::run()
 {
     rpm_tier_opts opts = rpm_tier_opts_init();
@@ -257,9 +272,7 @@ int Agent::run()
     if (!options_.quiet)
         notice("ready: " + std::to_string(logs_.size()) + " logs of " + options_.pool + " to " +
                options_.tier);
-#ifdef HAVE_SYSTEMD
-    sd_notify(0, "READY=1");
-#endif
+    notify_ready();
     while (!cli::stopped()) {
         bool any = false;
 
@@ -294,18 +307,47 @@ int Agent::run()
     return options_.once && failed_ ? cli::kFailed : cli::kDone;
 }
 
+/* Serve orders, and store segments too if there is a tier. */
+int serve(const Options &options)
+{
+    AgentFront front({ options.pool, options.listen, options.tls_cert, options.tls_key,
+                       options.clients, options.timeout });
+    int status = cli::kDone;
+
+    if (!options.quiet)
+        notice("ready: orders at " + front.urls() + " for " + options.pool);
+    if (options.tier.empty()) {
+        notify_ready();
+        front.join();
+    } else {
+        status = Agent(options).run();
+    }
+    front.stop();
+    if (!options.quiet)
+        notice(front.summary());
+    return front.failed() ? cli::kFailed : status;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 {
-    CLI::App app("Store the records of logs as segments in a folder.", "rpm-agent");
+    CLI::App app("Store the records of logs as segments, and serve the orders of their writers.",
+                 "rpm-agent");
     Options options;
 
     app.footer(kExamples);
     app.add_option("--pool", options.pool, "the server, such as shm:NAME")->required();
-    app.add_option("--tier", options.tier, "existing folder for the segments")
-        ->type_name("DIR")
-        ->required();
+    app.add_option("--tier", options.tier, "existing folder for the segments")->type_name("DIR");
+    app.add_option(
+           "--listen", options.listen,
+           "address for the orders of writers, such as tcp://HOST:PORT; several may be given")
+        ->type_name("URL");
+    app.add_option("--clients", options.clients, "writers at once (64)")
+        ->check(CLI::Range(1, 1024));
+    app.add_option("--tls-cert", options.tls_cert, "PEM file, for addresses with tls=on")
+        ->type_name("FILE");
+    app.add_option("--tls-key", options.tls_key, "PEM file of its key")->type_name("FILE");
     app.add_option("--log", options.logs, "only this log; may be given several times");
     cli::size_option(&app, "--segment", options.segment,
                      "LSNs of a segment: a power of two from 64K to 64M (4M)");
@@ -320,5 +362,14 @@ int main(int argc, char **argv)
     app.add_flag("--quiet", options.quiet, "print errors only");
     signal(SIGPIPE, SIG_IGN);
     cli::catch_stop();
-    return cli::run(app, argc, argv, [&] { return Agent(options).run(); });
+    app.callback([&] {
+        if (options.tier.empty() && options.listen.empty())
+            throw CLI::ValidationError("--tier", "give a folder, to store segments, or --listen, "
+                                                 "to serve orders");
+        if (options.once && !options.listen.empty())
+            throw CLI::ValidationError("--once", "it ends when all is stored, and --listen does "
+                                                 "not; leave one of them out");
+    });
+    return cli::run(app, argc, argv,
+                    [&] { return options.listen.empty() ? Agent(options).run() : serve(options); });
 }
