@@ -9,13 +9,13 @@
 #include "agent/upstream.h"
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/cpu.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/opts.h"
 #include "serve/serve.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -143,9 +143,11 @@ static int sleep_till_event(struct rpm_agent *agent)
     int timeout_ms = -1;
 
     (void)!read(agent->front->orders->event_fd, &orders, sizeof(orders));
-    if (rpmi_upstream_arm(&agent->upstream, &by_ns) != 0 ||
-        rpmi_upstream_turn(&agent->upstream, rpmi_clock_ns()))
+    if (rpmi_upstream_turn(&agent->upstream, rpmi_clock_ns()))
         return 0; /* an order that came before the descriptor was read */
+    /* The last call on the link before the wait: a turn would consume the event. */
+    if (rpmi_upstream_arm(&agent->upstream, &by_ns) != 0)
+        return 0;
     now_ns = rpmi_clock_ns();
     if (by_ns != UINT64_MAX)
         timeout_ms = by_ns > now_ns ? (int)((by_ns - now_ns) / 1000000 + 1) : 0;
@@ -167,7 +169,7 @@ int rpm_agent_work(struct rpm_agent *agent)
         if (rpmi_upstream_turn(&agent->upstream, now_ns))
             spin_until_ns = agent->spins ? now_ns + RPMI_SPIN_NS : 0;
         else if (now_ns < spin_until_ns)
-            rpmi_cpu_relax();
+            (void)sched_yield(); /* the front's engine may be waiting for this CPU */
         else
             err = sleep_till_event(agent);
     }

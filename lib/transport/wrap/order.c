@@ -26,6 +26,7 @@
 #include "base/mem.h"
 #include "transport/wrap/order_link.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -301,7 +302,9 @@ static int order_wait(struct rpmi_link *link, uint64_t deadline_ns)
             return RPM_E_TIMEDOUT;
         if (order->epoll_fd < 0)
             idle(order, deadline_ns - now_ns);
-        else if (now_ns >= spin_ns)
+        else if (now_ns < spin_ns)
+            (void)sched_yield(); /* the agent may be waiting for this CPU */
+        else
             sleep_until(order, deadline_ns);
     }
 }
