@@ -10,6 +10,7 @@
 #include "core/base/canary.h"
 
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#include <immintrin.h>
 #include <xxh_x86dispatch.h> /* the same function, by the widest registers of this CPU */
 #else
 #include <xxhash.h>
@@ -17,6 +18,21 @@
 
 namespace rfs
 {
+
+/* Debian's libxxhash leaves values in the upper halves of the vector registers. Until they are 0,
+ * each instruction that uses a lower half waits for the upper one too: 240 ns for each block. */
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+[[gnu::target("avx")]] static void clear_upper_halves()
+{
+    _mm256_zeroupper();
+}
+
+static const bool has_upper_halves = __builtin_cpu_supports("avx") != 0;
+#else
+static void clear_upper_halves() {}
+
+static constexpr bool has_upper_halves = false;
+#endif
 
 Pointer point_to(uint32_t shard, uint64_t block, uint64_t flags)
 {
@@ -30,7 +46,11 @@ uint64_t block_sum(uint32_t ino, uint64_t number, const void *bytes)
     RFS_ASSERT(number < 1ull << 32);
     uint64_t seed = canary(Canary::sum_unseeded) ? 0 : uint64_t{ ino } << 32 | number;
 
-    return XXH3_64bits_withSeed(bytes, kBlockBytes, seed);
+    uint64_t sum = XXH3_64bits_withSeed(bytes, kBlockBytes, seed);
+
+    if (has_upper_halves)
+        clear_upper_halves();
+    return sum;
 }
 
 bool is_sound(const Pointer &pointer, uint32_t shards, uint64_t blocks)

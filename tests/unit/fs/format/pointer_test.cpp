@@ -4,7 +4,12 @@
 
 #include "support/catch.h"
 
+#include <cstddef>
 #include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 TEST_CASE("fs: a pointer has its shard and block", "[unit]")
 {
@@ -54,3 +59,27 @@ TEST_CASE("fs: a checksum tells apart blocks of equal bytes", "[unit]")
     bytes.back() ^= 1;
     CHECK(sum != rfs::block_sum(5, 6, bytes.data()));
 }
+
+#if defined(__x86_64__)
+// The upper half of a vector register that the checksum uses, as the last call has left it.
+[[gnu::target("avx"), gnu::noinline]] static __m128i upper_half()
+{
+    __m128i half;
+
+    __asm__ volatile("vextractf128 $1, %%ymm1, %0" : "=x"(half));
+    return half;
+}
+
+TEST_CASE("fs: a checksum leaves nothing in the upper halves of vector registers", "[unit]")
+{
+    std::vector<unsigned char> bytes(rfs::kBlockBytes, 7);
+    alignas(16) unsigned char left[16];
+
+    if (!__builtin_cpu_supports("avx"))
+        SKIP("this CPU has no registers of more than 128 bits");
+    (void)rfs::block_sum(5, 6, bytes.data());
+    _mm_store_si128(reinterpret_cast<__m128i *>(left), upper_half());
+    for (size_t i = 0; i < sizeof(left); i++)
+        CHECK(left[i] == 0);
+}
+#endif
