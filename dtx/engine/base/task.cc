@@ -15,8 +15,8 @@
 namespace dtx
 {
 
-static constexpr size_t kStep = 64;
-static constexpr size_t kClasses = 32; /* frames up to 2 KiB; larger ones are rare */
+static constexpr size_t kStep = 128;
+static constexpr size_t kClasses = 32; /* frames up to 4 KiB; larger ones are rare */
 
 namespace
 {
@@ -26,7 +26,10 @@ struct Free {
     Free *next;
 };
 
-constinit thread_local std::array<Free *, kClasses> lists{};
+/* Initial-exec: else a shared library calls the linker for each frame. The lists take 256 bytes of
+ * the room that the C library keeps for libraries which a program opens at run time. */
+constinit thread_local std::array<Free *, kClasses> lists
+    __attribute__((tls_model("initial-exec"))){};
 
 /* Frees the lists at the thread's end. */
 struct Cleaner {
