@@ -70,7 +70,7 @@ static uint64_t look_into(Access *access, uint64_t key, Lookup &lookup)
 }
 
 /* Searches the chain of buckets of a key. */
-static Task<Lookup> look_up(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
+static Task<Lookup> look_up_later(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
 {
     Address at = home_of(store, table, key);
     Lookup lookup;
@@ -85,32 +85,74 @@ static Task<Lookup> look_up(Store &store, ReadWriteSet &set, uint32_t table, uin
     throw Inconsistent{}; /* buckets that were read at different times can form a cycle */
 }
 
-std::optional<uint64_t> hash_find_now(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
+/* The same if all buckets are in the set or in mapped memory; else nullopt. */
+static std::optional<Lookup> look_up_now(Store &store, ReadWriteSet &set, uint32_t table,
+                                         uint64_t key)
 {
     Address at = home_of(store, table, key);
     Lookup lookup;
 
     for (uint32_t length = 0; length < kChainMax; length++) {
         Access *access = store.objects.fetch_now(set, at, set.find(at));
-        uint64_t next = access != nullptr ? look_into(access, key, lookup) : 0;
 
-        if (lookup.bucket != nullptr)
-            return lookup.bucket->as<Bucket>().entry[lookup.entry].slot;
+        if (access == nullptr)
+            return std::nullopt;
+
+        uint64_t next = look_into(access, key, lookup);
+
         if (next == 0)
-            break;
+            return lookup;
         at = Address::of(at.shard(), at.table(), next);
     }
-    return std::nullopt;
+    throw Inconsistent{};
+}
+
+namespace
+{
+
+struct LookUp {
+    std::optional<Lookup> now()
+    {
+        return look_up_now(store, set, table, key);
+    }
+    Task<Lookup> later()
+    {
+        return look_up_later(store, set, table, key);
+    }
+    Store &store;
+    ReadWriteSet &set;
+    uint32_t table;
+    uint64_t key;
+};
+
+} // namespace
+
+static AtOnce<LookUp> look_up(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
+{
+    return AtOnce(LookUp{ store, set, table, key });
+}
+
+static std::optional<uint64_t> slot_of(const Lookup &lookup)
+{
+    if (lookup.bucket == nullptr)
+        return std::nullopt;
+    return lookup.bucket->as<Bucket>().entry[lookup.entry].slot;
+}
+
+std::optional<std::optional<uint64_t>> hash_find_now(Store &store, ReadWriteSet &set,
+                                                     uint32_t table, uint64_t key)
+{
+    auto lookup = look_up_now(store, set, table, key);
+
+    if (!lookup)
+        return std::nullopt;
+    return slot_of(*lookup);
 }
 
 Task<std::optional<uint64_t>> hash_find(Store &store, ReadWriteSet &set, uint32_t table,
                                         uint64_t key)
 {
-    Lookup lookup = co_await look_up(store, set, table, key);
-
-    if (lookup.bucket == nullptr)
-        co_return std::nullopt;
-    co_return lookup.bucket->as<Bucket>().entry[lookup.entry].slot;
+    co_return slot_of(co_await look_up(store, set, table, key));
 }
 
 static Task<Access *> room_for_entry(Store &store, ReadWriteSet &set, Lookup lookup)
@@ -128,19 +170,30 @@ static Task<Access *> room_for_entry(Store &store, ReadWriteSet &set, Lookup loo
     co_return fresh;
 }
 
-Task<> hash_add(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key, uint64_t slot)
+Access *bucket_with_room_now(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
 {
-    Lookup lookup = co_await look_up(store, set, table, key);
+    auto lookup = look_up_now(store, set, table, key);
 
-    DTX_ASSERT(lookup.bucket == nullptr);
+    return lookup && lookup->bucket == nullptr ? lookup->room : nullptr;
+}
 
-    Access *access = co_await room_for_entry(store, set, lookup);
+void put_in_bucket(Access *access, uint64_t key, uint64_t slot)
+{
     Bucket &bucket = access->as<Bucket>();
 
     DTX_ASSERT(bucket.used < kBucketEntries);
     bucket.entry[bucket.used++] = { key, slot };
     access->header().flags = kObjectValid;
     access->written = true;
+}
+
+Task<> hash_add(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key, uint64_t slot)
+{
+    Lookup lookup = co_await look_up(store, set, table, key);
+
+    DTX_ASSERT(lookup.bucket == nullptr);
+
+    put_in_bucket(co_await room_for_entry(store, set, lookup), key, slot);
 }
 
 Task<std::optional<uint64_t>> hash_remove(Store &store, ReadWriteSet &set, uint32_t table,

@@ -27,10 +27,15 @@ uint64_t home_bucket(uint64_t rows_max, uint64_t key);
 Task<std::optional<uint64_t>> hash_find(Store &store, ReadWriteSet &set, uint32_t table,
                                         uint64_t key);
 
-/* The same if the buckets are in the set or in mapped memory. nullopt: the key is absent, or
- * hash_find() has to be called, which finds the buckets read so far in @set. */
-std::optional<uint64_t> hash_find_now(Store &store, ReadWriteSet &set, uint32_t table,
-                                      uint64_t key);
+/* The result of hash_find() if the buckets are in the set or in mapped memory. Else nullopt: then
+ * hash_find() finds the buckets read so far in @set. */
+std::optional<std::optional<uint64_t>> hash_find_now(Store &store, ReadWriteSet &set,
+                                                     uint32_t table, uint64_t key);
+
+/* A bucket to which a key can be added now, if the key is absent, its buckets are as above and one
+ * has room; else nullptr. put_in_bucket() adds it. */
+Access *bucket_with_room_now(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key);
+void put_in_bucket(Access *bucket, uint64_t key, uint64_t slot);
 
 /* Awaited: insert a key that hash_find() found absent. */
 Task<> hash_add(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key, uint64_t slot);

@@ -51,9 +51,17 @@ static Task<std::optional<Address>> leaf_below(Store &store, ReadWriteSet &set, 
     co_return std::nullopt;
 }
 
+/* Is this the leaf of a key, and not what an inner node led to that is out of date? */
+static bool is_leaf_of(Access *access, uint64_t key)
+{
+    const Node &node = access->as<Node>();
+
+    return access->valid() && node.level == 0 && node.low <= key && key <= node.high;
+}
+
 /* The leaf of a key, as this transaction sees it. If the inner nodes keep changing, or are damaged,
  * the transaction reads them as objects of its own, and its commit validates them. */
-static Task<Access *> leaf_of(Store &store, ReadWriteSet &set, Address root, uint64_t key)
+static Task<Access *> leaf_later(Store &store, ReadWriteSet &set, Address root, uint64_t key)
 {
     for (int tries = 0; tries < kStaleTries; tries++) {
         auto at = co_await leaf_below(store, set, root, key, tries > 0);
@@ -63,9 +71,8 @@ static Task<Access *> leaf_of(Store &store, ReadWriteSet &set, Address root, uin
 
         bool known = set.find(*at) != nullptr;
         Access *access = co_await fetch_node(store, set, *at);
-        const Node &node = access->as<Node>();
 
-        if (access->valid() && node.level == 0 && node.low <= key && key <= node.high)
+        if (is_leaf_of(access, key))
             co_return access;
         if (!known)
             access->seen = false;
@@ -73,16 +80,104 @@ static Task<Access *> leaf_of(Store &store, ReadWriteSet &set, Address root, uin
     co_return (co_await path_to_leaf(store, set, root, key)).back();
 }
 
+/* As leaf_below(), by nodes in the cache and in mapped memory. */
+static std::optional<Address> leaf_below_now(Store &store, ReadWriteSet &set, Address root,
+                                             uint64_t key)
+{
+    Address at = root;
+
+    for (uint32_t depth = 0; depth < kDepthMax; depth++) {
+        const Node *node = node_now(store, set, at);
+
+        if (node == nullptr)
+            return std::nullopt;
+        if (node->level == 0)
+            return at;
+        if (key < node->low || key > node->high || node->used == 0)
+            return std::nullopt;
+
+        Address child = Address::of(at.shard(), at.table(), node->entry[child_of(*node, key)].slot);
+
+        if (node->level == 1)
+            return child;
+        at = child;
+    }
+    return std::nullopt;
+}
+
+/* The leaf of a key by nodes in the cache and in mapped memory; nullptr: leaf_later() has to find
+ * it. */
+static Access *leaf_now(Store &store, ReadWriteSet &set, Address root, uint64_t key)
+{
+    auto at = leaf_below_now(store, set, root, key);
+
+    if (!at)
+        return nullptr;
+
+    Access *known = set.find(*at);
+    bool used = known != nullptr && known->seen;
+    Access *access = fetch_node_now(store, set, *at);
+
+    if (access == nullptr || is_leaf_of(access, key))
+        return access;
+    access->seen = used;
+    return nullptr;
+}
+
+namespace
+{
+
+struct Leaf {
+    std::optional<Access *> now()
+    {
+        Access *found = leaf_now(store, set, root, key);
+
+        if (found == nullptr)
+            return std::nullopt;
+        return found;
+    }
+    Task<Access *> later()
+    {
+        return leaf_later(store, set, root, key);
+    }
+    Store &store;
+    ReadWriteSet &set;
+    Address root;
+    uint64_t key;
+};
+
+} // namespace
+
+static AtOnce<Leaf> leaf_of(Store &store, ReadWriteSet &set, Address root, uint64_t key)
+{
+    return AtOnce(Leaf{ store, set, root, key });
+}
+
+static std::optional<uint64_t> slot_of(const Node &leaf, uint64_t key)
+{
+    uint32_t i = lower_bound(leaf, key);
+
+    if (i == leaf.used || leaf.entry[i].key != key)
+        return std::nullopt;
+    return leaf.entry[i].slot;
+}
+
+std::optional<std::optional<uint64_t>> ordered_find_now(Store &store, ReadWriteSet &set,
+                                                        uint32_t table, uint64_t key)
+{
+    Access *access = leaf_now(store, set, root_of(store, table, key), key);
+
+    if (access == nullptr)
+        return std::nullopt;
+    return slot_of(access->as<Node>(), key);
+}
+
 Task<std::optional<uint64_t>> ordered_find(Store &store, ReadWriteSet &set, uint32_t table,
                                            uint64_t key)
 {
     Access *access = co_await leaf_of(store, set, root_of(store, table, key), key);
-    const Node &leaf = access->as<Node>();
-    uint32_t i = lower_bound(leaf, key);
 
-    if (i == leaf.used || leaf.entry[i].key != key)
-        co_return std::nullopt;
-    co_return leaf.entry[i].slot;
+    co_return slot_of(access->as<Node>(), key);
 }
 
 Task<> ordered_add(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key, uint64_t slot)
@@ -92,8 +187,22 @@ Task<> ordered_add(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key
 
     if (access->as<Node>().used == kNodeEntries)
         access = co_await leaf_with_room(store, set, root, key);
-    add_entry(access->as<Node>(), key, slot);
-    access->written = true;
+    put_in_leaf(access, key, slot);
+}
+
+Access *leaf_with_room_now(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
+{
+    Access *access = leaf_now(store, set, root_of(store, table, key), key);
+    bool fits = access != nullptr && access->as<Node>().used < kNodeEntries &&
+                !slot_of(access->as<Node>(), key);
+
+    return fits ? access : nullptr;
+}
+
+void put_in_leaf(Access *leaf, uint64_t key, uint64_t slot)
+{
+    add_entry(leaf->as<Node>(), key, slot);
+    leaf->written = true;
 }
 
 Task<std::optional<uint64_t>> ordered_remove(Store &store, ReadWriteSet &set, uint32_t table,
@@ -148,31 +257,76 @@ static void check_partition(const TableSpec &spec, const Range &range)
                                      ": a scan is in one partition; scan each partition by itself");
 }
 
+/* Goes through the leaves of a range, in its order. */
+namespace
+{
+
+class Leaves
+{
+  public:
+    Leaves(const TableSpec &spec, const Range &range)
+        : spec_(spec), range_(range), up_(range.order == Order::ascending),
+          at_(up_ ? range.from : range.to), ended_(range.from > range.to || range.limit == 0)
+    {
+        if (!ended_)
+            check_partition(spec, range);
+    }
+    bool ended() const
+    {
+        return ended_;
+    }
+    /* A key in the next leaf. */
+    uint64_t at() const
+    {
+        return at_;
+    }
+    /* Takes the entries of that leaf. */
+    void take(const Node &leaf)
+    {
+        take_entries(leaf, range_, spec_, found);
+        DTX_ASSERT(found.size() <= range_.limit);
+        ended_ = found.size() >= range_.limit ||
+                 (up_ ? leaf.high >= range_.to : leaf.low <= range_.from);
+        at_ = up_ ? leaf.high + 1 : leaf.low - 1;
+    }
+
+    std::vector<std::pair<uint64_t, uint64_t>> found;
+
+  private:
+    const TableSpec &spec_;
+    const Range range_;
+    bool up_;
+    uint64_t at_;
+    bool ended_;
+};
+
+} // namespace
+
 Task<std::vector<std::pair<uint64_t, uint64_t>>> ordered_range(Store &store, ReadWriteSet &set,
                                                                uint32_t table, Range range)
 {
-    const TableSpec &spec = store.servers.cluster().schema().tables()[table];
+    Leaves leaves(store.servers.cluster().schema().tables()[table], range);
     Address root = root_of(store, table, range.from);
-    std::vector<std::pair<uint64_t, uint64_t>> found;
-    bool up = range.order == Order::ascending;
-    uint64_t at = up ? range.from : range.to;
 
-    if (range.from > range.to || range.limit == 0)
-        co_return found;
-    check_partition(spec, range);
-    for (;;) {
-        Access *access = co_await leaf_of(store, set, root, at);
-        const Node &leaf = access->as<Node>();
+    while (!leaves.ended())
+        leaves.take((co_await leaf_of(store, set, root, leaves.at()))->as<Node>());
+    co_return std::move(leaves.found);
+}
 
-        take_entries(leaf, range, spec, found);
-        DTX_ASSERT(found.size() <= range.limit);
-        if (found.size() >= range.limit)
-            break;
-        if (up ? leaf.high >= range.to : leaf.low <= range.from)
-            break;
-        at = up ? leaf.high + 1 : leaf.low - 1;
+std::optional<std::vector<std::pair<uint64_t, uint64_t>>>
+ordered_range_now(Store &store, ReadWriteSet &set, uint32_t table, Range range)
+{
+    Leaves leaves(store.servers.cluster().schema().tables()[table], range);
+    Address root = root_of(store, table, range.from);
+
+    while (!leaves.ended()) {
+        Access *access = leaf_now(store, set, root, leaves.at());
+
+        if (access == nullptr)
+            return std::nullopt;
+        leaves.take(access->as<Node>());
     }
-    co_return found;
+    return std::move(leaves.found);
 }
 
 } // namespace dtx

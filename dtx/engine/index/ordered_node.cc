@@ -81,10 +81,8 @@ static bool is_sane(const Node &node, Address address)
            (node.level == 0 || (node.used > 0 && node.entry[0].key == node.low));
 }
 
-Task<Access *> fetch_node(Store &store, ReadWriteSet &set, Address address)
+Access *as_node(Access *access, Address address)
 {
-    Access *access = co_await store.objects.fetch(set, address);
-
     if (address.slot() == 0 && access->version == 0 && !access->valid()) {
         access->as<Node>() = Node{};
         access->as<Node>().high = UINT64_MAX;
@@ -92,14 +90,33 @@ Task<Access *> fetch_node(Store &store, ReadWriteSet &set, Address address)
     }
     if (!is_sane(access->as<Node>(), address))
         throw Inconsistent{};
-    co_return access;
+    return access;
+}
+
+Access *fetch_node_now(Store &store, ReadWriteSet &set, Address address)
+{
+    Access *fetched = store.objects.fetch_now(set, address, set.find(address));
+
+    return fetched != nullptr ? as_node(fetched, address) : nullptr;
+}
+
+/* Only inner nodes, because leaves change often. */
+static void cache_node(Store &store, Address address, const Node &node)
+{
+    if (node.level == 0) {
+        store.nodes.erase(address.word);
+        return;
+    }
+    if (store.nodes.size() >= kNodesMost)
+        store.nodes.clear();
+    store.nodes[address.word] = node;
 }
 
 const Node *known_node(Store &store, ReadWriteSet &set, Address address, bool anew)
 {
     Access *own = set.find(address);
 
-    if (own != nullptr && own->valid())
+    if (own != nullptr && own->whole && own->valid())
         return &own->as<Node>();
     if (anew)
         return nullptr;
@@ -120,15 +137,28 @@ Task<bool> peek_node(Store &store, Address address, Node *node)
     std::memcpy(node, image + sizeof(ObjectHeader), sizeof(*node));
     if ((header_of(image).flags & kObjectValid) == 0 || !is_sane(*node, address))
         *node = Node{}; /* an empty leaf for key 0 alone: the reader looks for the leaf again */
-    /* Cache only inner nodes, because leaves change often. */
-    if (node->level == 0) {
-        store.nodes.erase(address.word);
-    } else {
-        if (store.nodes.size() >= kNodesMost)
-            store.nodes.clear();
-        store.nodes[address.word] = *node;
-    }
+    cache_node(store, address, *node);
     co_return true;
+}
+
+const Node *node_now(Store &store, ReadWriteSet &set, Address address)
+{
+    const Node *known = known_node(store, set, address, false);
+
+    if (known != nullptr)
+        return known;
+
+    Access *own = set.find(address);
+    bool used = own != nullptr && own->seen;
+    Access *access = fetch_node_now(store, set, address);
+
+    if (access == nullptr)
+        return nullptr;
+    access->seen = used;
+    if (!access->valid())
+        return nullptr;
+    cache_node(store, address, access->as<Node>());
+    return &access->as<Node>();
 }
 
 static Task<Access *> new_node(Store &store, ReadWriteSet &set, Address beside, uint32_t level)

@@ -8,6 +8,7 @@
 #define DTX_ENGINE_ORDERED_NODE_H
 
 #include "engine/format/node.h"
+#include "engine/store/store.h"
 #include <dtx/ordered_index.h>
 
 namespace dtx
@@ -27,13 +28,28 @@ uint32_t child_of(const Node &node, uint64_t key);
 void add_entry(Node &node, uint64_t key, uint64_t slot);
 void remove_entry(Node &node, uint32_t i);
 
-/* Awaited: the node, as an object of the transaction. A root that was never written becomes an
- * empty leaf. Throws Inconsistent. */
-Task<Access *> fetch_node(Store &store, ReadWriteSet &set, Address address);
+/* What was fetched from @address, as a node: a root that was never written becomes an empty leaf.
+ * Throws Inconsistent. */
+Access *as_node(Access *fetched, Address address);
+
+/* Awaited: the node, as an object of the transaction. Throws Inconsistent. */
+inline auto fetch_node(Store &store, ReadWriteSet &set, Address address)
+{
+    return Then(store.objects.fetch(set, address),
+                [address](Access *fetched) { return as_node(fetched, address); });
+}
+
+/* The same in the set or in mapped memory; else nullptr. */
+Access *fetch_node_now(Store &store, ReadWriteSet &set, Address address);
 
 /* The node as the transaction has it or, unless @anew, as the session has cached it; nullptr: it
  * has to be read. The pointer is valid until the coroutine waits. */
 const Node *known_node(Store &store, ReadWriteSet &set, Address address, bool anew);
+
+/* The node as known_node() has it; else, in mapped memory, as it is there: then the session caches
+ * it, if it is an inner one, and the commit need not validate it. nullptr: it has to be read, or is
+ * none of the tree any more. */
+const Node *node_now(Store &store, ReadWriteSet &set, Address address);
 
 /* Awaited: read a node into @node without adding it to the transaction. False: another session is
  * writing it. */

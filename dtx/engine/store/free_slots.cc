@@ -40,28 +40,32 @@ std::vector<uint64_t> &FreeSlots::slots_of(uint32_t shard, uint32_t table)
     return free_[shard * servers_.layout().tables() + table];
 }
 
-Task<Access *> FreeSlots::allocate(ReadWriteSet &set, uint32_t shard, uint32_t table)
+/* Awaited: a slot, when the session has taken more from the allocator head. */
+Task<Access *> FreeSlots::take_more(ReadWriteSet &set, uint32_t shard, uint32_t table)
+{
+    std::vector<uint64_t> &slots = slots_of(shard, table);
+    uint64_t room = servers_.layout().table(table).slots;
+    uint64_t many = std::clamp<uint64_t>(room / kSlotsAtOnce, 1, kSlotsAtOnce);
+    auto more = co_await hand_out(Address::of(shard, kAllocatorTable, table), many);
+
+    /* In reverse: take_one() takes the last element first. */
+    slots.insert(slots.end(), more.rbegin(), more.rend());
+    if (slots.empty())
+        throw Error(RPM_E_NOSPACE, "table '" + servers_.cluster().schema().tables()[table].name +
+                                       "' has no slot free in shard " + std::to_string(shard) +
+                                       ": erase rows, or make the database with a larger rows_max");
+    co_return take_one(set, shard, table);
+}
+
+Access *FreeSlots::take_one(ReadWriteSet &set, uint32_t shard, uint32_t table)
 {
     std::vector<uint64_t> &slots = slots_of(shard, table);
 
-    if (slots.empty()) {
-        uint64_t room = servers_.layout().table(table).slots;
-        uint64_t many = std::clamp<uint64_t>(room / kSlotsAtOnce, 1, kSlotsAtOnce);
-        auto more = co_await hand_out(Address::of(shard, kAllocatorTable, table), many);
-
-        /* In reverse: allocate() takes the last element first. */
-        slots.insert(slots.end(), more.rbegin(), more.rend());
-        if (slots.empty())
-            throw Error(RPM_E_NOSPACE,
-                        "table '" + servers_.cluster().schema().tables()[table].name +
-                            "' has no slot free in shard " + std::to_string(shard) +
-                            ": erase rows, or make the database with a larger rows_max");
-    }
     /* An attempt that began before the session joined again must not use a slot. */
     if (set.joined != servers_.joined())
         throw Fenced(RPM_E_FENCED, "this attempt began before the session joined again");
 
-    DTX_ASSERT(slots.back() < servers_.layout().table(table).slots);
+    DTX_ASSERT(!slots.empty() && slots.back() < servers_.layout().table(table).slots);
 
     Address address = Address::of(shard, table, slots.back());
     Access *access = set.find(address);
@@ -83,7 +87,7 @@ Task<Access *> FreeSlots::allocate(ReadWriteSet &set, uint32_t shard, uint32_t t
     access->written = true;
     access->fresh = true;
     access->reused = reused;
-    co_return access;
+    return access;
 }
 
 /* How many free slots of a table a session may keep. */

@@ -28,7 +28,32 @@ class FreeSlots
 
     /* Awaited: a free slot, as an access with an image of zeros that the commit writes. Throws
      * Error: RPM_E_NOSPACE. */
-    Task<Access *> allocate(ReadWriteSet &set, uint32_t shard, uint32_t table);
+    struct Allocate {
+        std::optional<Access *> now()
+        {
+            if (Access *own = slots.allocate_now(set, shard, table))
+                return own;
+            return std::nullopt;
+        }
+        Task<Access *> later()
+        {
+            return slots.take_more(set, shard, table);
+        }
+        FreeSlots &slots;
+        ReadWriteSet &set;
+        uint32_t shard;
+        uint32_t table;
+    };
+    AtOnce<Allocate> allocate(ReadWriteSet &set, uint32_t shard, uint32_t table)
+    {
+        return AtOnce(Allocate{ *this, set, shard, table });
+    }
+
+    /* The same if this session has a free slot; else nullptr. */
+    Access *allocate_now(ReadWriteSet &set, uint32_t shard, uint32_t table)
+    {
+        return slots_of(shard, table).empty() ? nullptr : take_one(set, shard, table);
+    }
 
     /* Add a slot that this session owns to its free slots. */
     void give_back(Address address);
@@ -55,6 +80,8 @@ class FreeSlots
 
   private:
     std::vector<uint64_t> &slots_of(uint32_t shard, uint32_t table);
+    Access *take_one(ReadWriteSet &set, uint32_t shard, uint32_t table);
+    Task<Access *> take_more(ReadWriteSet &set, uint32_t shard, uint32_t table);
 
     Servers &servers_;
     std::vector<std::vector<uint64_t>> free_; /* by shard and table */

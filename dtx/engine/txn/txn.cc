@@ -120,32 +120,40 @@ static Task<Access *> find_row(Store &store, ReadWriteSet &set, uint32_t table, 
     co_return row;
 }
 
-/* The row by the index of a hash table, if that takes no waiting; else nullptr. */
-static Access *look_up_now(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
+/* As look_up() if that takes no waiting; else nullopt. */
+static std::optional<std::optional<uint64_t>> look_up_now(Store &store, ReadWriteSet &set,
+                                                          uint32_t table, uint64_t key)
 {
-    const TableSpec &spec = spec_of(store, table);
+    if (spec_of(store, table).kind == TableKind::hash)
+        return hash_find_now(store, set, table, key);
+    return ordered_find_now(store, set, table, key);
+}
+
+/* As find_row(), by the index, if that takes no waiting; else nullopt. */
+static std::optional<Access *> look_for_row_now(Store &store, ReadWriteSet &set, uint32_t table,
+                                                uint64_t key)
+{
     uint32_t first = set.size();
-
-    if (spec.kind != TableKind::hash)
-        return nullptr;
-
-    auto slot = hash_find_now(store, set, table, key);
+    auto slot = look_up_now(store, set, table, key);
 
     if (!slot)
+        return std::nullopt;
+    if (!*slot)
         return nullptr;
 
-    Address address = Address::of(store.servers.shard_of(table, key), table, *slot);
+    Address address = Address::of(store.servers.shard_of(table, key), table, **slot);
     Access *row = store.objects.fetch_now(set, address, set.find(address));
 
     if (row == nullptr || if_key_is(row, key) == nullptr)
-        return nullptr;
-    skip_validation(set, first, spec.index);
+        return std::nullopt;
+    skip_validation(set, first, spec_of(store, table).index);
     store.guesses.put(key, address);
     return row;
 }
 
-/* As find_row() if that takes no waiting; else, or if there is no row, nullptr. */
-static Access *find_row_now(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key)
+/* As find_row() if that takes no waiting; else nullopt. */
+static std::optional<Access *> find_row_now(Store &store, ReadWriteSet &set, uint32_t table,
+                                            uint64_t key)
 {
     if (auto guess = store.guesses.find(table, key)) {
         Access *before = set.find(*guess);
@@ -153,11 +161,11 @@ static Access *find_row_now(Store &store, ReadWriteSet &set, uint32_t table, uin
         Access *found = store.objects.fetch_now(set, *guess, before);
 
         if (found == nullptr)
-            return nullptr;
+            return std::nullopt;
         if (Access *row = check_guess(used, found, key))
             return row;
     }
-    return look_up_now(store, set, table, key);
+    return look_for_row_now(store, set, table, key);
 }
 
 void Txn::refuse()
@@ -167,14 +175,14 @@ void Txn::refuse()
                 "await each before the next, or prefetch() the rows of both");
 }
 
-const Access *Txn::find_now(uint32_t table, uint64_t key, bool updates)
+std::optional<const Access *> Txn::find_now(uint32_t table, uint64_t key, bool updates)
 {
-    Access *row;
-
     expect_idle();
-    row = find_row_now(session_.store(), set_, table, key);
-    if (updates && row != nullptr)
-        row->written = true;
+
+    auto row = find_row_now(session_.store(), set_, table, key);
+
+    if (updates && row && *row != nullptr)
+        (*row)->written = true;
     return row;
 }
 
@@ -199,6 +207,16 @@ Task<const Access *> Txn::at(uint32_t table, uint64_t key, uint64_t slot)
     co_return row;
 }
 
+/* The same if that takes no waiting and the row is there; else nullptr. */
+const Access *Txn::at_now(uint32_t table, uint64_t key, uint64_t slot)
+{
+    Store &store = session_.store();
+    Address address = Address::of(store.servers.shard_of(table, key), table, slot);
+    Access *row = store.objects.fetch_now(set_, address, set_.find(address));
+
+    return row != nullptr ? if_key_is(row, key) : nullptr;
+}
+
 bool Txn::change(Access *found, uint32_t table, const void *row)
 {
     if (found == nullptr)
@@ -210,10 +228,15 @@ bool Txn::change(Access *found, uint32_t table, const void *row)
     return true;
 }
 
-bool Txn::replace_now(uint32_t table, uint64_t key, const void *row)
+std::optional<bool> Txn::replace_now(uint32_t table, uint64_t key, const void *row)
 {
     expect_idle();
-    return change(find_row_now(session_.store(), set_, table, key), table, row);
+
+    auto found = find_row_now(session_.store(), set_, table, key);
+
+    if (!found)
+        return std::nullopt;
+    return change(*found, table, row);
 }
 
 Task<bool> Txn::replace(uint32_t table, uint64_t key, const void *row)
@@ -221,6 +244,47 @@ Task<bool> Txn::replace(uint32_t table, uint64_t key, const void *row)
     OperationGuard guard(*this);
 
     co_return change(co_await find_row(session_.store(), set_, table, key, false), table, row);
+}
+
+/* Makes a fresh slot the row of a key. */
+void Txn::fill(Access *fresh, uint64_t key, const void *row)
+{
+    Store &store = session_.store();
+
+    DTX_ASSERT(fresh->fresh && fresh->written);
+    fresh->header().key = key;
+    fresh->header().flags = kObjectValid;
+    std::memcpy(fresh->image + sizeof(ObjectHeader), row,
+                store.servers.layout().table(fresh->address.table()).payload_bytes);
+    store.guesses.put(key, fresh->address);
+}
+
+/* As add() if that takes no waiting, no further slot and no further index object; else nullopt,
+ * and nothing was done. */
+std::optional<bool> Txn::add_now(uint32_t table, uint64_t key, const void *row)
+{
+    expect_idle();
+
+    Store &store = session_.store();
+    bool hash = spec_of(store, table).kind == TableKind::hash;
+    auto found = look_up_now(store, set_, table, key);
+
+    if (!found)
+        return std::nullopt;
+    if (*found)
+        return false;
+
+    Access *room = hash ? bucket_with_room_now(store, set_, table, key)
+                        : leaf_with_room_now(store, set_, table, key);
+    Access *fresh = room == nullptr
+                        ? nullptr
+                        : store.slots.allocate_now(set_, store.servers.shard_of(table, key), table);
+
+    if (fresh == nullptr)
+        return std::nullopt;
+    fill(fresh, key, row);
+    (hash ? put_in_bucket : put_in_leaf)(room, key, fresh->address.slot());
+    return true;
 }
 
 Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)
@@ -234,16 +298,11 @@ Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)
     Access *fresh = co_await store.slots.allocate(set_, store.servers.shard_of(table, key), table);
     uint64_t slot = fresh->address.slot();
 
-    DTX_ASSERT(fresh->fresh && fresh->written);
-    fresh->header().key = key;
-    fresh->header().flags = kObjectValid;
-    std::memcpy(fresh->image + sizeof(ObjectHeader), row,
-                store.servers.layout().table(table).payload_bytes);
+    fill(fresh, key, row);
     if (spec_of(store, table).kind == TableKind::hash)
         co_await hash_add(store, set_, table, key, slot);
     else
         co_await ordered_add(store, set_, table, key, slot);
-    store.guesses.put(key, fresh->address);
     co_return true;
 }
 
@@ -273,7 +332,8 @@ Txn::scan(ByteTable table, uint64_t from, uint64_t to, uint32_t limit, Order ord
     std::vector<std::pair<uint64_t, Bytes>> rows;
     auto found = co_await range(table.number, { from, to, limit, order });
 
-    co_await prefetch_slots(table.number, found);
+    if (!found.empty())
+        co_await prefetch_slots(table.number, found);
     for (const auto &[key, slot] : found)
         rows.emplace_back(key, bytes(*co_await at(table.number, key, slot), table));
     co_return rows;
@@ -367,12 +427,20 @@ Task<> Txn::prefetch_slots(uint32_t table, const std::vector<std::pair<uint64_t,
         if (Address address = Address::of(store.servers.shard_of(table, key), table, slot);
             store.objects.is_remote(address))
             remote.push_back(address);
-    co_await store.objects.fetch_all(set_, remote);
+    if (!remote.empty())
+        co_await store.objects.fetch_all(set_, remote);
 }
 
 Task<std::vector<std::pair<uint64_t, uint64_t>>> Txn::range(uint32_t table, Range range)
 {
     return ordered_range(session_.store(), set_, table, range);
+}
+
+std::optional<std::vector<std::pair<uint64_t, uint64_t>>> Txn::range_now(uint32_t table,
+                                                                         Range range)
+{
+    expect_idle();
+    return ordered_range_now(session_.store(), set_, table, range);
 }
 
 } // namespace dtx

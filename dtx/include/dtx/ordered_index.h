@@ -31,8 +31,18 @@ enum class Order { ascending, descending };
 Task<std::optional<uint64_t>> ordered_find(Store &store, ReadWriteSet &set, uint32_t table,
                                            uint64_t key);
 
+/* The same if the nodes are in the set, cached, or in mapped memory. nullopt: ordered_find() has to
+ * be called. */
+std::optional<std::optional<uint64_t>> ordered_find_now(Store &store, ReadWriteSet &set,
+                                                        uint32_t table, uint64_t key);
+
 /* Awaited: insert a key that is absent. */
 Task<> ordered_add(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key, uint64_t slot);
+
+/* The leaf to which a key can be added now, if the key is absent, and the leaf is known as above
+ * and has room; else nullptr. put_in_leaf() adds it. */
+Access *leaf_with_room_now(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key);
+void put_in_leaf(Access *leaf, uint64_t key, uint64_t slot);
 
 /* Awaited: remove a key. Returns its slot, or nullopt: the key was absent. */
 Task<std::optional<uint64_t>> ordered_remove(Store &store, ReadWriteSet &set, uint32_t table,
@@ -49,6 +59,10 @@ struct Range {
 /* Awaited: the keys in the range, and their slots, in order. */
 Task<std::vector<std::pair<uint64_t, uint64_t>>> ordered_range(Store &store, ReadWriteSet &set,
                                                                uint32_t table, Range range);
+
+/* The same if the leaves are known as above; else nullopt. */
+std::optional<std::vector<std::pair<uint64_t, uint64_t>>>
+ordered_range_now(Store &store, ReadWriteSet &set, uint32_t table, Range range);
 
 } // namespace dtx
 #endif

@@ -182,5 +182,31 @@ template <class Operation> class [[nodiscard]] AtOnce
     std::optional<decltype(std::declval<Operation &>().later())> task_;
 };
 
+/* Awaited: what @Function makes of the result of @First, without a coroutine. */
+template <class First, class Function> class [[nodiscard]] Then
+{
+  public:
+    Then(First first, Function function) : first_(std::move(first)), function_(std::move(function))
+    {
+    }
+
+    bool await_ready()
+    {
+        return first_.await_ready();
+    }
+    bool await_suspend(std::coroutine_handle<> awaiting)
+    {
+        return first_.await_suspend(awaiting);
+    }
+    decltype(auto) await_resume()
+    {
+        return function_(first_.await_resume());
+    }
+
+  private:
+    First first_;
+    Function function_;
+};
+
 } // namespace dtx
 #endif

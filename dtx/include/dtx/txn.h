@@ -66,10 +66,10 @@ class Txn
         return AtOnce(Write<Row>{ *this, table, key, row });
     }
 
-    /* Add a row. False: the key has one, and nothing was done. Throws Error: RPM_E_NOSPACE. */
-    template <class Row> Task<bool> insert(Table<Row> table, uint64_t key, Row row)
+    /* Awaited: add a row. False: the key has one, nothing was done. Throws Error: RPM_E_NOSPACE. */
+    template <class Row> auto insert(Table<Row> table, uint64_t key, Row row)
     {
-        co_return co_await add(table.number, key, &row);
+        return AtOnce(Insert<Row>{ *this, table, key, row });
     }
 
     /* Delete a row. False: there is none. */
@@ -83,18 +83,10 @@ class Txn
      * one from it, before this transaction commits, the body of this one runs again. Throws Error:
      * RPM_E_INVAL if @to is in another partition than @from. */
     template <class Row>
-    Task<std::vector<std::pair<uint64_t, Row>>> scan(Table<Row> table, uint64_t from, uint64_t to,
-                                                     uint32_t limit = UINT32_MAX,
-                                                     Order order = Order::ascending)
+    auto scan(Table<Row> table, uint64_t from, uint64_t to, uint32_t limit = UINT32_MAX,
+              Order order = Order::ascending)
     {
-        OperationGuard guard(*this);
-        std::vector<std::pair<uint64_t, Row>> rows;
-        auto found = co_await range(table.number, { from, to, limit, order });
-
-        co_await prefetch_slots(table.number, found);
-        for (const auto &[key, slot] : found)
-            rows.emplace_back(key, row<Row>(*co_await at(table.number, key, slot)));
-        co_return rows;
+        return AtOnce(Scan<Row>{ *this, table, { from, to, limit, order } });
     }
 
     /* A row of a table of bytes. Borrowed: valid until the attempt ends; if this transaction writes
@@ -208,11 +200,13 @@ class Txn
     template <class Row> struct Read {
         std::optional<std::optional<Row>> now()
         {
-            const Access *found = txn.find_now(table.number, key, updates);
+            auto found = txn.find_now(table.number, key, updates);
 
-            if (found == nullptr)
+            if (!found)
                 return std::nullopt;
-            return std::make_optional<std::optional<Row>>(txn.row<Row>(*found));
+            if (*found == nullptr)
+                return std::make_optional<std::optional<Row>>(std::nullopt);
+            return std::make_optional<std::optional<Row>>(txn.row<Row>(**found));
         }
         Task<std::optional<Row>> later()
         {
@@ -231,11 +225,13 @@ class Txn
     struct ReadBytes {
         std::optional<std::optional<Bytes>> now()
         {
-            const Access *found = txn.find_now(table.number, key, updates);
+            auto found = txn.find_now(table.number, key, updates);
 
-            if (found == nullptr)
+            if (!found)
                 return std::nullopt;
-            return std::make_optional(std::make_optional(txn.bytes(*found, table)));
+            if (*found == nullptr)
+                return std::make_optional<std::optional<Bytes>>(std::nullopt);
+            return std::make_optional(std::make_optional(txn.bytes(**found, table)));
         }
         Task<std::optional<Bytes>> later()
         {
@@ -254,9 +250,7 @@ class Txn
     template <class Row> struct Write {
         std::optional<bool> now()
         {
-            if (!txn.replace_now(table.number, key, &row))
-                return std::nullopt;
-            return true;
+            return txn.replace_now(table.number, key, &row);
         }
         Task<bool> later()
         {
@@ -267,6 +261,61 @@ class Txn
         uint64_t key;
         Row row;
     };
+
+    template <class Row> struct Insert {
+        std::optional<bool> now()
+        {
+            return txn.add_now(table.number, key, &row);
+        }
+        Task<bool> later()
+        {
+            return txn.add(table.number, key, &row);
+        }
+        Txn &txn;
+        Table<Row> table;
+        uint64_t key;
+        Row row;
+    };
+
+    template <class Row> struct Scan {
+        using Rows = std::vector<std::pair<uint64_t, Row>>;
+
+        std::optional<Rows> now()
+        {
+            auto found = txn.range_now(table.number, range);
+            Rows rows;
+
+            for (size_t i = 0; found && i < found->size(); i++) {
+                auto [key, slot] = (*found)[i];
+                const Access *access = txn.at_now(table.number, key, slot);
+
+                if (access == nullptr)
+                    return std::nullopt;
+                rows.emplace_back(key, txn.row<Row>(*access));
+            }
+            return found ? std::make_optional(std::move(rows)) : std::nullopt;
+        }
+        Task<Rows> later()
+        {
+            return txn.scan_later(table, range);
+        }
+        Txn &txn;
+        Table<Row> table;
+        Range range;
+    };
+    template <class Row>
+    Task<std::vector<std::pair<uint64_t, Row>>> scan_later(Table<Row> table, Range of)
+    {
+        OperationGuard guard(*this);
+        std::vector<std::pair<uint64_t, Row>> rows;
+        auto found = co_await range(table.number, of);
+
+        if (!found.empty())
+            co_await prefetch_slots(table.number, found);
+        for (const auto &[key, slot] : found)
+            rows.emplace_back(key, row<Row>(*co_await at(table.number, key, slot)));
+        co_return rows;
+    }
 
     template <class Rows> struct Prefetch {
         std::optional<std::monostate> now()
@@ -283,8 +332,10 @@ class Txn
         Rows rows;
     };
 
-    const Access *find_now(uint32_t table, uint64_t key, bool updates);
-    bool replace_now(uint32_t table, uint64_t key, const void *row);
+    std::optional<const Access *> find_now(uint32_t table, uint64_t key, bool updates);
+    std::optional<bool> replace_now(uint32_t table, uint64_t key, const void *row);
+    void fill(Access *fresh, uint64_t key, const void *row);
+    std::optional<bool> add_now(uint32_t table, uint64_t key, const void *row);
     bool prefetch_now(std::span<const RowKey> rows);
     bool change(Access *found, uint32_t table, const void *row);
     Task<const Access *> find(uint32_t table, uint64_t key, bool updates);
@@ -295,6 +346,9 @@ class Txn
     Task<std::vector<std::pair<uint64_t, uint64_t>>> range(uint32_t table, Range range);
     Task<> prefetch_slots(uint32_t table, const std::vector<std::pair<uint64_t, uint64_t>> &found);
     Task<const Access *> at(uint32_t table, uint64_t key, uint64_t slot);
+    std::optional<std::vector<std::pair<uint64_t, uint64_t>>> range_now(uint32_t table,
+                                                                        Range range);
+    const Access *at_now(uint32_t table, uint64_t key, uint64_t slot);
 
     Session &session_;
     ReadWriteSet &set_;
