@@ -39,7 +39,6 @@ static dtx::Task<Node> step(Call &call, const Node &directory, std::string_view 
 
         node = co_await held_inode(call, parent);
     } else {
-        check_name(name);
         Place place = co_await find_name(call, directory.ino, name);
 
         if (place.is_taken())
@@ -66,6 +65,7 @@ dtx::Task<Last> walk(Call &call, uint32_t from, std::string_view path, Follow fo
 
         Node directory = co_await held_directory(call, last.directory, kMayExecute);
 
+        check_name(last.name);
         if (is_last &&
             (follow == Follow::never || (follow == Follow::without_slash && last.wants_directory)))
             co_return last;

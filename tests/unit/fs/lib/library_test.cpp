@@ -123,6 +123,26 @@ TEST_CASE("librpmfs: what a file was opened for is all that can be done with it"
     rfs_close(nullptr);
 }
 
+TEST_CASE("librpmfs: calls on a name that is too long are refused", "[unit]")
+{
+    Mounted volume;
+    rfs_client *client = volume.mount().client;
+    std::string name = "/" + std::string(256, 'x');
+    std::string longest = name.substr(0, 256);
+    const char *path = name.c_str();
+    rfs_file *file = nullptr;
+
+    CHECK(rfs_open(client, &kRoot, path, O_WRONLY | O_CREAT | O_EXCL, 0600, &file) ==
+          -ENAMETOOLONG);
+    CHECK(file == nullptr);
+    CHECK(rfs_mkdir(client, &kRoot, (name + "/").c_str(), 0700) == -ENAMETOOLONG);
+    CHECK(rfs_rmdir(client, &kRoot, path) == -ENAMETOOLONG);
+    CHECK(rfs_unlink(client, &kRoot, (name + "/").c_str()) == -ENAMETOOLONG);
+    CHECK(rfs_mkdir(client, &kRoot, longest.c_str(), 0700) == 0);
+    CHECK(rfs_rename(client, &kRoot, longest.c_str(), path, 0) == -ENAMETOOLONG);
+    CHECK(rfs_rename(client, &kRoot, path, "/short", 0) == -ENAMETOOLONG);
+}
+
 TEST_CASE("librpmfs: blocks are allocated and freed, and holes found", "[unit]")
 {
     Mounted volume;
