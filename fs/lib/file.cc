@@ -82,7 +82,7 @@ static dtx::Task<Node> open_path(Call &call, const char *path, int flags, uint32
 
     Wanted wanted{ S_IFREG | (mode & 07777), 0, {} };
 
-    co_return co_await create(call, last.directory, last.name, wanted);
+    co_return co_await create_at(call, last.parent, place, last.name, wanted);
 }
 
 /* What to open, as rfs_open() has it. */

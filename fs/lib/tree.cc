@@ -106,8 +106,8 @@ static dtx::Task<std::optional<Node>> rename_paths(Call &call, const std::string
     expect(is_directory(old) || !source.wants_directory, ENOTDIR);
     expect(is_directory(old) || exchanges || !target.wants_directory, ENOTDIR);
 
-    Spot from_spot{ source.directory, source.name };
-    Spot to_spot{ target.directory, target.name };
+    Spot from_spot{ source.directory, source.name, &source.parent, &old };
+    Spot to_spot{ target.directory, target.name, &target.parent, &place };
 
     co_return co_await rename(call, from_spot, to_spot, flags);
 }

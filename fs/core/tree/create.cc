@@ -58,19 +58,32 @@ static void take_group(const Credentials &who, const InodeRow &parent, InodeRow 
         row.mode &= ~static_cast<uint32_t>(S_ISGID);
 }
 
-dtx::Task<Node> create(Call &call, uint32_t directory, std::string_view name, Wanted wanted)
+void expect_creatable(std::string_view name, const Wanted &wanted)
 {
-    bool makes_directory = S_ISDIR(wanted.mode);
-
     check_name(name);
     expect(name != "." && name != "..", EEXIST);
     expect(is_mode(wanted.mode), EINVAL);
     expect(!S_ISLNK(wanted.mode) || !wanted.target.empty(), ENOENT);
     expect(wanted.target.size() <= kLinkTargetMax, ENAMETOOLONG);
+}
+
+dtx::Task<Node> create(Call &call, uint32_t directory, std::string_view name, Wanted wanted)
+{
+    expect_creatable(name, wanted);
 
     Node parent = co_await held_directory(call, directory, kMayExecute);
     Place place = co_await find_name(call, directory, name);
 
+    co_return co_await create_at(call, parent, place, name, wanted);
+}
+
+dtx::Task<Node> create_at(Call &call, Node parent, Place place, std::string_view name,
+                          Wanted wanted)
+{
+    bool makes_directory = S_ISDIR(wanted.mode);
+    uint32_t directory = parent.ino;
+
+    expect_creatable(name, wanted);
     expect(!place.is_taken(), EEXIST);
     expect(may(call.who, parent.row, kMayWrite), EACCES);
     expect(!makes_directory || parent.row.links < kLinksMax, EMLINK);

@@ -8,6 +8,7 @@
 #define FS_CORE_TREE_CREATE_H
 
 #include "core/tree/inodes.h"
+#include "core/tree/names.h"
 
 #include <cstdint>
 #include <string>
@@ -28,6 +29,13 @@ struct Wanted {
  * awaited. Failure: EEXIST, ENOSPC, ENAMETOOLONG, those of held_directory(); EINVAL, mode is
  * none; EMLINK, the directory has too many directories. */
 dtx::Task<Node> create(Call &call, uint32_t directory, std::string_view name, Wanted wanted);
+
+/* Awaited: the same at a place that find_name() gave, in a directory that the call has read. */
+dtx::Task<Node> create_at(Call &call, Node parent, Place place, std::string_view name,
+                          Wanted wanted);
+
+/* Can there be such a file? Failure: as create(). */
+void expect_creatable(std::string_view name, const Wanted &wanted);
 
 /* Awaited: give a file, not a directory, another name. Failure: as create(); EPERM, it is a
  * directory; EMLINK; ENOENT, the file has lost its last name. */

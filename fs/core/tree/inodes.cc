@@ -24,37 +24,28 @@ static Node sound_node(uint32_t ino, const InodeRow &row)
     return { ino, row };
 }
 
-dtx::Task<Node> named_inode(Call &call, uint32_t ino)
+Node named_node(uint32_t ino, const std::optional<InodeRow> &row)
 {
-    auto row = co_await call.txn.read(call.tables().inodes, ino);
-
     need(row, file_row(ino), "it does not exist, and a name or a directory leads to it");
-    co_return sound_node(ino, *row);
+    return sound_node(ino, *row);
 }
 
-dtx::Task<Node> held_inode(Call &call, uint32_t ino)
+Node held_node(uint32_t ino, const std::optional<InodeRow> &row)
 {
-    auto row = co_await call.txn.read(call.tables().inodes, ino);
-
     expect(row.has_value(), ESTALE);
-    co_return sound_node(ino, *row);
+    return sound_node(ino, *row);
 }
 
-dtx::Task<Node> held_directory(Call &call, uint32_t ino, uint32_t wanted)
+void expect_directory(const Call &call, const Node &node, uint32_t wanted)
 {
-    Node node = co_await held_inode(call, ino);
-
     expect(S_ISDIR(node.row.mode), ENOTDIR);
     expect(may(call.who, node.row, wanted), EACCES);
     expect(node.row.links != 0, ENOENT);
-    co_return node;
 }
 
-dtx::Task<> put(Call &call, const Node &node)
+void expect_written(uint32_t ino, bool found)
 {
-    bool found = co_await call.txn.write(call.tables().inodes, node.ino, node.row);
-
-    need(found, file_row(node.ino), "it was read, and does not exist");
+    need(found, file_row(ino), "it was read, and does not exist");
 }
 
 /* Numbers are random: no counter is contended for, and none is lost when a client dies. */

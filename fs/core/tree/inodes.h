@@ -11,6 +11,7 @@
 #include <dtx/task.h>
 
 #include <cstdint>
+#include <optional>
 
 namespace rfs
 {
@@ -21,19 +22,47 @@ struct Node {
     InodeRow row{};
 };
 
+/* What was read for a number: to which a name leads; which the caller has kept. */
+Node named_node(uint32_t ino, const std::optional<InodeRow> &row);
+Node held_node(uint32_t ino, const std::optional<InodeRow> &row);
+
+/* Is it a directory that still has a name, in which the caller has the permissions @wanted?
+ * Failure: ENOTDIR, EACCES; ENOENT, it was removed. */
+void expect_directory(const Call &call, const Node &node, uint32_t wanted);
+
+/* Has the row that a call wanted to write been found? */
+void expect_written(uint32_t ino, bool found);
+
 /* Awaited: the inode to which a name leads. If there is none, the rows were read at different times
  * and the call runs again, or the volume is damaged: dtx::Error, RPM_E_CORRUPT. */
-dtx::Task<Node> named_inode(Call &call, uint32_t ino);
+inline auto named_inode(Call &call, uint32_t ino)
+{
+    return dtx::Then(call.txn.read(call.tables().inodes, ino),
+                     [ino](const std::optional<InodeRow> &row) { return named_node(ino, row); });
+}
 
 /* Awaited: the inode of a number that the caller has kept. Failure: ESTALE, the file is gone. */
-dtx::Task<Node> held_inode(Call &call, uint32_t ino);
+inline auto held_inode(Call &call, uint32_t ino)
+{
+    return dtx::Then(call.txn.read(call.tables().inodes, ino),
+                     [ino](const std::optional<InodeRow> &row) { return held_node(ino, row); });
+}
 
-/* Awaited: the same for a directory that still has a name, in which the caller has the permissions
- * @wanted. Failure: ENOTDIR, EACCES; ENOENT, it was removed. */
-dtx::Task<Node> held_directory(Call &call, uint32_t ino, uint32_t wanted);
+/* Awaited: the same for a directory. Failure: as expect_directory(). */
+inline auto held_directory(Call &call, uint32_t ino, uint32_t wanted)
+{
+    return dtx::Then(held_inode(call, ino), [&call, wanted](const Node &node) {
+        expect_directory(call, node, wanted);
+        return node;
+    });
+}
 
 /* Awaited: write the row back. */
-dtx::Task<> put(Call &call, const Node &node);
+inline auto put(Call &call, const Node &node)
+{
+    return dtx::Then(call.txn.write(call.tables().inodes, node.ino, node.row),
+                     [ino = node.ino](bool found) { expect_written(ino, found); });
+}
 
 /* Awaited: add an inode, with a number that no file has. @near: a file or directory on whose shard
  * it is to be; 0: on any. Failure: ENOSPC. */

@@ -19,6 +19,8 @@
 #include <dirent.h>
 #include <optional>
 #include <sys/stat.h>
+#include <utility>
+#include <vector>
 
 namespace rfs
 {
@@ -33,13 +35,21 @@ void check_name(std::string_view name)
     expect(is_name(name) || name == "." || name == "..", EINVAL);
 }
 
+/* Has this row that name, as far as its head tells? */
+static bool has_head_of(uint64_t key, const NameRow &row, std::string_view name)
+{
+    size_t head = std::min<size_t>(name.size(), kHeadBytes);
+
+    need_sound(fault_of(row), { "names", key });
+    return row.length == name.size() && std::memcmp(row.head, name.data(), head) == 0;
+}
+
 /* Awaited: has this row that name? */
 static dtx::Task<bool> is_of(Call &call, uint64_t key, const NameRow &row, std::string_view name)
 {
     size_t head = std::min<size_t>(name.size(), kHeadBytes);
 
-    need_sound(fault_of(row), { "names", key });
-    if (row.length != name.size() || std::memcmp(row.head, name.data(), head) != 0)
+    if (!has_head_of(key, row, name))
         co_return false;
     if (head == name.size())
         co_return true;
@@ -50,7 +60,44 @@ static dtx::Task<bool> is_of(Call &call, uint64_t key, const NameRow &row, std::
     co_return std::memcmp(rest.tail, name.data() + head, name.size() - head) == 0;
 }
 
-dtx::Task<Place> find_name(Call &call, uint32_t directory, std::string_view name)
+/* Where a name is among the rows of its hash, or could be. The head tells whether a row has it. */
+static Place place_among(const std::vector<std::pair<uint64_t, NameRow>> &rows, uint64_t first,
+                         std::string_view name)
+{
+    uint64_t free = first;
+    Place place;
+
+    for (const auto &[key, row] : rows) {
+        if (has_head_of(key, row, name))
+            return Place{ key, row.ino, row.type };
+        free += key == free ? 1 : 0; /* rows come in the order of their keys */
+    }
+    place.key = free < first + kCollisions ? free : 0;
+    return place;
+}
+
+std::optional<Place> NameSearch::now()
+{
+    uint64_t first = first_name_key(directory, name, call.volume.name_seed);
+    auto reading = call.txn.read(call.tables().names, first);
+
+    RFS_ASSERT(!name.empty() && name.size() <= kNameMax);
+    if (name.size() > kHeadBytes || !reading.await_ready())
+        return std::nullopt;
+
+    auto row = reading.await_resume();
+
+    if (row && has_head_of(first, *row, name))
+        return Place{ first, row->ino, row->type };
+
+    auto scanning = call.txn.scan(call.tables().names, first, first + kCollisions - 1);
+
+    if (!scanning.await_ready())
+        return std::nullopt;
+    return place_among(scanning.await_resume(), first, name);
+}
+
+dtx::Task<Place> NameSearch::later()
 {
     uint64_t first = first_name_key(directory, name, call.volume.name_seed);
     auto row = co_await call.txn.read(call.tables().names, first);

@@ -11,6 +11,7 @@
 #include <dtx/task.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,8 +37,19 @@ struct Place {
  * has a slash or a zero byte. "." and ".." are for the caller to judge. */
 void check_name(std::string_view name);
 
+/* Of find_name(). now(): nullopt, a row has to be waited for, or the name is long. */
+struct NameSearch {
+    std::optional<Place> now();
+    dtx::Task<Place> later();
+    Call &call;
+    uint32_t directory;
+    std::string_view name;
+};
 /* Awaited: look a name up. @name: borrowed until this has been awaited. */
-dtx::Task<Place> find_name(Call &call, uint32_t directory, std::string_view name);
+inline auto find_name(Call &call, uint32_t directory, std::string_view name)
+{
+    return dtx::AtOnce(NameSearch{ call, directory, name });
+}
 
 /* Awaited: add a name at the place that find_name() gave. Failure: ENOSPC. */
 dtx::Task<> add_name(Call &call, Place place, std::string_view name, uint32_t ino, uint32_t mode);

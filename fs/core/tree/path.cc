@@ -11,46 +11,87 @@
 #include "core/tree/permission.h"
 
 #include <cerrno>
+#include <optional>
 #include <sys/stat.h>
+#include <utility>
 
 namespace rfs
 {
 
 /* Takes the first name from a path. */
-static std::string take_name(std::string &path)
+static std::string_view take_name(std::string_view &path)
 {
     size_t begin = path.find_first_not_of('/');
     size_t end = begin == path.npos ? path.npos : path.find('/', begin);
-    std::string name = begin == path.npos ? "" : path.substr(begin, end - begin);
+    std::string_view name = begin == path.npos ? "" : path.substr(begin, end - begin);
 
     path = end == path.npos ? "" : path.substr(end);
     return name;
 }
 
-/* Awaited: the file that a name in a directory leads to. ino 0: none. */
-static dtx::Task<Node> step(Call &call, const Node &directory, std::string_view name)
+namespace
 {
-    Node node;
 
-    if (name == ".") {
-        node = directory;
-    } else if (name == "..") {
-        uint32_t parent = directory.ino == kRootIno ? kRootIno : directory.row.parent;
+/* From a directory to the file that a name in it leads to. */
+struct Step {
+    std::optional<Node> now()
+    {
+        if (name == "." || name == "..")
+            return std::nullopt;
+        auto finding = find_name(call, directory.ino, name);
 
-        node = co_await held_inode(call, parent);
-    } else {
-        Place place = co_await find_name(call, directory.ino, name);
+        if (!finding.await_ready())
+            return std::nullopt;
 
-        if (place.is_taken())
-            node = co_await named_inode(call, place.ino);
+        Place place = finding.await_resume();
+
+        if (!place.is_taken())
+            return Node{};
+
+        auto reading = named_inode(call, place.ino);
+
+        if (!reading.await_ready())
+            return std::nullopt;
+        return reading.await_resume();
     }
-    co_return node;
+    dtx::Task<Node> later()
+    {
+        Node node;
+
+        if (name == ".") {
+            node = directory;
+        } else if (name == "..") {
+            uint32_t parent = directory.ino == kRootIno ? kRootIno : directory.row.parent;
+
+            node = co_await held_inode(call, parent);
+        } else {
+            Place place = co_await find_name(call, directory.ino, name);
+
+            if (place.is_taken())
+                node = co_await named_inode(call, place.ino);
+        }
+        co_return node;
+    }
+    Call &call;
+    const Node &directory;
+    std::string_view name;
+};
+
+} // namespace
+
+/* Awaited: the file that a name in a directory leads to. ino 0: none. Both are borrowed until this
+ * has been awaited. */
+static auto step(Call &call, const Node &directory, std::string_view name)
+{
+    return dtx::AtOnce(Step{ call, directory, name });
 }
 
 dtx::Task<Last> walk(Call &call, uint32_t from, std::string_view path, Follow follow)
 {
-    std::string left(path);
+    std::string_view left = path;
+    std::string unfolded; /* what is left, once a symbolic link was followed */
     Last last{ path.starts_with('/') ? kRootIno : from, "", false };
+    Node next; /* what the last name leads to */
 
     expect(!path.empty(), ENOENT);
     expect(path.size() < kPathMax, ENAMETOOLONG);
@@ -63,14 +104,18 @@ dtx::Task<Last> walk(Call &call, uint32_t from, std::string_view path, Follow fo
         if (last.name.empty())
             co_return last;
 
-        Node directory = co_await held_directory(call, last.directory, kMayExecute);
-
+        if (next.ino == last.directory) {
+            last.parent = next;
+            expect_directory(call, next, kMayExecute);
+        } else {
+            last.parent = co_await held_directory(call, last.directory, kMayExecute);
+        }
         check_name(last.name);
         if (is_last &&
             (follow == Follow::never || (follow == Follow::without_slash && last.wants_directory)))
             co_return last;
 
-        Node next = co_await step(call, directory, last.name);
+        next = co_await step(call, last.parent, last.name);
 
         if (next.ino != 0 && S_ISLNK(next.row.mode)) {
             expect(++links <= kSymlinksMax, ELOOP);
@@ -78,7 +123,8 @@ dtx::Task<Last> walk(Call &call, uint32_t from, std::string_view path, Follow fo
 
             if (target.starts_with('/'))
                 last.directory = kRootIno;
-            left = target + left;
+            unfolded = std::move(target.append(left));
+            left = unfolded;
             continue;
         }
         if (is_last)
@@ -99,8 +145,7 @@ dtx::Task<Node> resolve(Call &call, uint32_t from, std::string_view path, bool f
 
         co_return root;
     }
-    Node directory = co_await held_directory(call, last.directory, kMayExecute);
-    Node node = co_await step(call, directory, last.name);
+    Node node = co_await step(call, last.parent, last.name);
 
     expect(node.ino != 0, ENOENT);
     expect(!last.wants_directory || S_ISDIR(node.row.mode), ENOTDIR);

@@ -25,6 +25,7 @@ struct Last {
     uint32_t directory = 0;
     std::string name;             /* empty: the path is "/" */
     bool wants_directory = false; /* it ends with a slash */
+    Node parent{};                /* the directory, if there is a name */
 };
 
 /* Is this the last name of "/", or a name that each directory has? */

@@ -43,8 +43,14 @@ static dtx::Task<Side> side_of(Call &call, Spot spot)
 {
     Side side{ spot, {}, {}, {} };
 
-    side.parent = co_await held_directory(call, spot.directory, kMayExecute);
-    side.place = co_await find_name(call, spot.directory, spot.name);
+    if (spot.parent != nullptr)
+        side.parent = *spot.parent;
+    else
+        side.parent = co_await held_directory(call, spot.directory, kMayExecute);
+    if (spot.place != nullptr)
+        side.place = *spot.place;
+    else
+        side.place = co_await find_name(call, spot.directory, spot.name);
     if (side.place.is_taken())
         side.node = co_await named_inode(call, side.place.ino);
     co_return side;

@@ -8,6 +8,7 @@
 #define FS_CORE_TREE_RENAME_H
 
 #include "core/tree/inodes.h"
+#include "core/tree/names.h"
 
 #include <cstdint>
 #include <optional>
@@ -16,10 +17,13 @@
 namespace rfs
 {
 
-/* A name in a directory. */
+/* A name in a directory. If the call has read the directory and looked the name up, it says what it
+ * has found. Borrowed. */
 struct Spot {
     uint32_t directory;
     std::string_view name;
+    const Node *parent = nullptr;
+    const Place *place = nullptr;
 };
 
 /* Awaited: as renameat2(2). @flags: 0, RENAME_NOREPLACE or RENAME_EXCHANGE. Returns the file that
