@@ -6,6 +6,7 @@
  */
 #include "lib/handle.h"
 
+#include "core/file/resize.h"
 #include "core/tree/attributes.h"
 #include "core/tree/create.h"
 #include "core/tree/names.h"
@@ -73,14 +74,59 @@ static dtx::Task<Node> remove_path(Call &call, const std::string &path, bool dir
     co_return co_await remove_file(call, last.directory, last.name);
 }
 
+/* Awaited: frees a file that has lost its last name in this call, if it is small and no client has
+ * it open. Returns its number if it is left for further calls; else 0. */
+static dtx::Task<uint32_t> begin_to_free(Call &call, Node node)
+{
+    bool small = node.row.blocks <= kInodePointers && node.row.xattr_bytes == 0;
+    bool done = node.row.links != 0;
+
+    if (!done && small)
+        done = co_await free_orphan(call, node.ino);
+    co_return done ? 0 : node.ino;
+}
+
+/* Awaited: @remove, a callable Task<std::optional<Node>>(Call &), returns a file that may have lost
+ * its last name, which is freed then: in the same transaction, unless what the file has is damaged.
+ * That must not keep its name. */
+template <class Remove>
+static dtx::Task<> remove_and_free(rfs_client *client, const Credentials &who, Remove remove)
+{
+    bool together = true;
+    bool removed = false;
+    uint32_t rest = 0;
+    auto body = [&](Call &call) -> dtx::Task<uint32_t> {
+        std::optional<Node> node = co_await remove(call);
+
+        if (!node || node->row.links != 0)
+            co_return 0;
+        if (!together)
+            co_return node->ino;
+        co_return co_await begin_to_free(call, *node);
+    };
+
+    while (!removed) {
+        try {
+            rest = co_await client->client.call(who, body);
+            removed = true;
+        } catch (const dtx::Error &error) {
+            if (error.code() != RPM_E_CORRUPT || !together)
+                throw;
+            together = false;
+        }
+    }
+    if (rest != 0)
+        co_await free_file(client->client, rest);
+}
+
 static dtx::Task<int64_t> remove_call(rfs_client *client, Credentials who, std::string path,
                                       bool directory)
 {
-    auto body = [&](Call &call) { return remove_path(call, path, directory); };
-    Node node = co_await client->client.call(who, body);
+    auto remove = [&](Call &call) -> dtx::Task<std::optional<Node>> {
+        co_return co_await remove_path(call, path, directory);
+    };
 
-    if (node.row.links == 0)
-        co_await free_file(client->client, node.ino);
+    co_await remove_and_free(client, who, remove);
     co_return 0;
 }
 
@@ -115,15 +161,10 @@ static dtx::Task<std::optional<Node>> rename_paths(Call &call, const std::string
 static dtx::Task<int64_t> rename_call(rfs_client *client, Credentials who, std::string from,
                                       std::string to, uint32_t flags)
 {
-    auto body = [&](Call &call) { return rename_paths(call, from, to, flags); };
+    auto remove = [&](Call &call) { return rename_paths(call, from, to, flags); };
 
     expect(flags <= RFS_RENAME_EXCHANGE, EINVAL);
-
-    std::optional<Node> replaced = co_await client->client.call(who, body);
-    bool frees = replaced && replaced->row.links == 0;
-
-    if (frees)
-        co_await free_file(client->client, replaced->ino);
+    co_await remove_and_free(client, who, remove);
     co_return 0;
 }
 

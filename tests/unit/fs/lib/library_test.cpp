@@ -2,6 +2,8 @@
 // librpmfs: what it refuses, and what tests/fs/model_test.cpp does not reach.
 #include <librpmfs.h>
 
+#include "core/client/client.h"
+#include "core/tree/inodes.h"
 #include "unit/fs/lib/mounted.h"
 
 #include <cerrno>
@@ -141,6 +143,31 @@ TEST_CASE("librpmfs: calls on a name that is too long are refused", "[unit]")
     CHECK(rfs_mkdir(client, &kRoot, longest.c_str(), 0700) == 0);
     CHECK(rfs_rename(client, &kRoot, longest.c_str(), path, 0) == -ENAMETOOLONG);
     CHECK(rfs_rename(client, &kRoot, path, "/short", 0) == -ENAMETOOLONG);
+}
+
+TEST_CASE("librpmfs: a file loses its name although it cannot be freed", "[unit]")
+{
+    Mounted volume;
+    rfs_client *client = volume.mount().client;
+    rfs_file *file = opened(client, "/f", O_RDWR | O_CREAT);
+    rfs::OpenVolume open = core_of(volume);
+    rfs::Client other(open);
+    struct stat stat {
+    };
+
+    REQUIRE(rfs_pwrite(file, "text", 4, 0) == 4);
+    REQUIRE(rfs_fstat(file, &stat) == 0);
+    rfs_close(&file);
+    // Its pointer leads to a block that is free.
+    other.call_now(rfs::kSelf, [&](rfs::Call &call) -> dtx::Task<> {
+        rfs::Node node = co_await rfs::held_inode(call, static_cast<uint32_t>(stat.st_ino));
+
+        node.row.pointers[0].place += 1u << 16;
+        co_await rfs::put(call, node);
+    });
+    CHECK(rfs_unlink(client, &kRoot, "/f") == -EIO);
+    CHECK(std::string(rfs_last_error()).find("damaged") != std::string::npos);
+    CHECK(rfs_lstat(client, &kRoot, "/f", &stat) == -ENOENT);
 }
 
 TEST_CASE("librpmfs: blocks are allocated and freed, and holes found", "[unit]")
