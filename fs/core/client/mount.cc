@@ -156,7 +156,14 @@ dtx::Task<> unmount(Client &client)
 
 dtx::Task<> close_file(Client &client, uint32_t ino)
 {
-    auto body = [ino](Call &call) { return is_held(call, ino); };
+    auto body = [ino](Call &call) -> dtx::Task<bool> {
+        auto row = co_await call.txn.read(call.tables().inodes, ino);
+        bool held = false;
+
+        if (row && row->links == 0) /* else it is no orphan: the usual case reads one row */
+            held = co_await is_held(call, ino);
+        co_return held;
+    };
     bool held = co_await client.call(kSelf, body);
 
     if (held && !client.open_files().has(ino))
