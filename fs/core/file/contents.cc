@@ -42,6 +42,35 @@ struct Piece {
     unsigned char *bytes;
 };
 
+/* Whole blocks in place of the first and of the last block of a call, of which the call has only a
+ * part. */
+class Edges
+{
+  public:
+    unsigned char *add(unsigned char *part, size_t from, size_t bytes)
+    {
+        edges_.reserve(2); /* so that the blocks stay where they are */
+        edges_.push_back({ part, from, bytes, {} });
+        return edges_.back().block.data();
+    }
+    /* Copies the parts of blocks that were read to where the caller wants them. */
+    void copy_out() const
+    {
+        for (const Edge &edge : edges_)
+            std::memcpy(edge.part, edge.block.data() + edge.from, edge.bytes);
+    }
+
+  private:
+    struct Edge {
+        unsigned char *part; /* in the caller's memory */
+        size_t from;         /* in the block */
+        size_t bytes;
+        Block block;
+    };
+
+    std::vector<Edge> edges_;
+};
+
 } // namespace
 
 static uint64_t span_offset(const Pointer &pointer)
@@ -85,14 +114,20 @@ static dtx::Task<> read_copy(Call &call, uint32_t ino, uint32_t copy, std::vecto
     });
 }
 
-/* Awaited: read blocks, each from the first copy on which it is whole. */
-static dtx::Task<> read_pieces(Call &call, uint32_t ino, std::vector<Piece> pieces)
+static uint32_t most_copies(const Call &call, const std::vector<Piece> &pieces)
 {
     uint32_t copies = 1;
 
     for (const Piece &piece : pieces)
         copies = std::max(copies, call.txn.copies(piece.pointer.shard()));
-    for (uint32_t copy = 0; copy < copies && !pieces.empty(); copy++)
+    return copies;
+}
+
+/* Awaited: read blocks, each from the first copy on which it is whole. */
+static dtx::Task<> read_pieces(Call &call, uint32_t ino, std::vector<Piece> pieces)
+{
+    co_await read_copy(call, ino, 0, pieces);
+    for (uint32_t copy = 1; copy < most_copies(call, pieces); copy++)
         co_await read_copy(call, ino, copy, pieces);
     if (!pieces.empty())
         damaged(row_with(ino, pieces[0].number), kDamaged);
@@ -115,8 +150,8 @@ dtx::Task<size_t> read(Call &call, uint32_t ino, uint64_t offset, void *into, si
 {
     Node node = co_await held_inode(call, ino);
     auto bytes = static_cast<unsigned char *>(into);
-    std::array<Block, 2> edges; /* the first and the last block, if they are wanted in part */
     std::vector<Piece> pieces;
+    Edges edges;
 
     RFS_ASSERT(size <= kCallBytesMax);
     expect_contents(node);
@@ -129,6 +164,7 @@ dtx::Task<size_t> read(Call &call, uint32_t ino, uint64_t offset, void *into, si
     uint64_t last = (offset + size - 1) / kBlockBytes;
     size_t skip = offset % kBlockBytes;
 
+    pieces.reserve(last - first + 1);
     for (uint64_t number = first; number <= last; number++) {
         co_await map.turn_to(number);
         Pointer pointer = map.get(number);
@@ -140,21 +176,11 @@ dtx::Task<size_t> read(Call &call, uint32_t ino, uint64_t offset, void *into, si
         if (pointer.is_hole() || pointer.is_unwritten())
             std::memset(at, 0, to - from);
         else
-            pieces.push_back(
-                { number, pointer, whole ? at : edges[number == first ? 0 : 1].data() });
+            pieces.push_back({ number, pointer, whole ? at : edges.add(at, from, to - from) });
     }
-
-    std::vector<Piece> wanted = pieces;
-
-    co_await read_pieces(call, ino, std::move(pieces));
-    for (const Piece &piece : wanted) {
-        uint64_t from = piece.number == first ? skip : 0;
-        uint64_t to = std::min<uint64_t>(kBlockBytes, offset + size - piece.number * kBlockBytes);
-
-        if (to - from != kBlockBytes)
-            std::memcpy(bytes + (piece.number * kBlockBytes + from - offset), piece.bytes + from,
-                        to - from);
-    }
+    if (!pieces.empty())
+        co_await read_pieces(call, ino, std::move(pieces));
+    edges.copy_out();
     co_return size;
 }
 
@@ -202,9 +228,9 @@ static dtx::Task<> write_first(Call &call, const std::vector<Piece> &pieces)
 dtx::Task<Node> write(Call &call, uint32_t ino, NewBytes bytes, const Room &room)
 {
     Node node = co_await held_inode(call, ino);
-    std::array<Block, 2> edges;
     std::vector<Piece> pieces;
     std::vector<Pointer> freed;
+    Edges edges;
 
     RFS_ASSERT(bytes.size > 0 && bytes.size <= kCallBytesMax);
     expect_contents(node);
@@ -220,6 +246,8 @@ dtx::Task<Node> write(Call &call, uint32_t ino, NewBytes bytes, const Room &room
     uint64_t last = (offset + bytes.size - 1) / kBlockBytes;
     std::vector<Pointer> taken = co_await take_blocks(call, room, last - first + 1);
 
+    pieces.reserve(taken.size());
+    freed.reserve(taken.size());
     for (uint64_t number = first; number <= last; number++) {
         uint64_t from = number == first ? offset % kBlockBytes : 0;
         uint64_t to = std::min<uint64_t>(kBlockBytes, offset + bytes.size - number * kBlockBytes);
@@ -229,7 +257,7 @@ dtx::Task<Node> write(Call &call, uint32_t ino, NewBytes bytes, const Room &room
 
         co_await map.turn_to(number);
         if (to - from != kBlockBytes) {
-            piece.bytes = edges[number == first ? 0 : 1].data();
+            piece.bytes = edges.add(piece.bytes, from, to - from);
             co_await read_block(call, ino, number, map.get(number), piece.bytes);
             std::memcpy(piece.bytes + from, at, to - from);
         }
