@@ -15,6 +15,7 @@
 #include <dtx/error.h>
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <vector>
 
@@ -50,19 +51,32 @@ class Search
     }
 
   private:
+    using Claims = std::array<uint64_t, kCoordinatorsMax>;
+
+    /* A lock of a claim that does not count any more is free for the session that meets it. */
+    static bool is_held(uint64_t word, const Claims &claims)
+    {
+        uint32_t coordinator = coordinator_of(word);
+
+        return word != 0 &&
+               (coordinator >= kCoordinatorsMax || claim_of(word) == claims[coordinator]);
+    }
+
     void look_at_locks(uint32_t shard)
     {
         ServerConnection &connection = servers_.primary(shard);
         uint64_t end = cluster_.layout().lock_bytes();
         std::vector<uint64_t> words(kLocksAtOnce);
+        Claims claims;
 
+        connection.read_locks(shard, kClaimsOffset, claims.data(), sizeof(claims));
         found_.not_ready += connection.lock_word(shard, kReadyOffset) != kReady ? 1 : 0;
         for (uint64_t offset = kLocksOffset; offset < end;) {
             uint64_t bytes = std::min<uint64_t>(end - offset, kLocksAtOnce * sizeof(uint64_t));
 
             connection.read_locks(shard, offset, words.data(), bytes);
             for (uint64_t i = 0; i < bytes / sizeof(uint64_t); i++)
-                found_.locks += words[i] != 0 ? 1 : 0;
+                found_.locks += is_held(words[i], claims) ? 1 : 0;
             offset += bytes;
         }
     }

@@ -22,7 +22,7 @@ TXN = 99 << 57 | 3 << 48 | 5 << 32 | 77
 def descriptor():
     b = Block(56)
     b.raw(0, b"DXSHARD1", "magic")
-    b.u32(8, 4, "format")
+    b.u32(8, 5, "format")
     b.u32(12, 1, "schema version")
     b.u64(16, xxh3(DESCRIPTION), "checksum of the description of the tables")
     b.u32(24, 3, "shards")

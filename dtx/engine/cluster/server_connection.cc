@@ -8,6 +8,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/cluster/replica.h"
+#include "engine/format/txn_number.h"
 #include <dtx/error.h>
 #include <dtx/object.h>
 
@@ -245,9 +246,17 @@ size_t ServerConnection::record_max() const
 
 void ServerConnection::read_locks(uint32_t shard, uint64_t offset, uint64_t *words, uint64_t bytes)
 {
-    DTX_ASSERT(offset >= kLocksOffset && offset % sizeof(uint64_t) == 0);
+    DTX_ASSERT(offset >= kClaimsOffset && offset % sizeof(uint64_t) == 0);
     check(rpm_region_read(require_open(locks_[shard].region), offset, words, bytes),
           "reading locks");
+}
+
+void ServerConnection::set_claim_word(uint32_t shard, uint32_t coordinator, uint64_t claim)
+{
+    DTX_ASSERT(owns(coordinator) && coordinator_of(claim) == coordinator);
+    check(rpm_region_write(require_open(locks_[shard].region), claim_offset(coordinator), &claim,
+                           sizeof(claim)),
+          "writing a claim word");
 }
 
 void ServerConnection::set_ready_word(uint32_t shard, uint64_t word)

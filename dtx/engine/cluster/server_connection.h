@@ -214,6 +214,9 @@ class ServerConnection
         return word;
     }
     void read_locks(uint32_t shard, uint64_t offset, uint64_t *words, uint64_t bytes);
+    /* From now on only the locks that @coordinator, whose log this connection owns, takes under
+     * @claim count. */
+    void set_claim_word(uint32_t shard, uint32_t coordinator, uint64_t claim);
     /* The next two overwrite what is there, other sessions' locks too: only the recoverer may. */
     void set_ready_word(uint32_t shard, uint64_t word);
     void fill_locks(uint32_t shard, uint64_t offset, const uint64_t *words, uint64_t bytes);

@@ -29,6 +29,11 @@ inline constexpr uint32_t coordinator_of(uint64_t txn)
 {
     return static_cast<uint32_t>(txn >> (kSequenceBits + kEpochBits));
 }
+/* The upper bits of a transaction's number: under which claim, by which coordinator, it ran. */
+inline constexpr uint64_t claim_of(uint64_t txn)
+{
+    return txn >> kSequenceBits << kSequenceBits;
+}
 inline constexpr uint32_t kVacuum = 126; /* the coordinator in the numbers of a vacuum */
 
 /* The upper bits of the numbers of a coordinator's transactions in a view. @epoch: of the
@@ -40,6 +45,14 @@ uint64_t number_prefix(uint32_t coordinator, uint64_t view, uint64_t epoch);
 inline constexpr uint64_t kMoved = UINT64_MAX;
 static_assert(coordinator_of(kMoved) >= kCoordinatorsMax);
 static_assert(kVacuum >= kCoordinatorsMax && kVacuum != coordinator_of(kMoved));
+/* Where the claim word of a coordinator lies in the locks region of a shard: claim_of() the
+ * transactions whose locks count. A lock of another claim of this coordinator is free: the owner of
+ * a later claim has written the word, after it had finished the transactions of earlier claims. */
+inline constexpr uint64_t claim_offset(uint32_t coordinator)
+{
+    return kClaimsOffset + sizeof(uint64_t) * coordinator;
+}
+static_assert(claim_offset(kCoordinatorsMax) <= kLocksOffset);
 static_assert(kCoordinatorsMax <= 1u << (64 - kSequenceBits - kEpochBits));
 
 } // namespace dtx

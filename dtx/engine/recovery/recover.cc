@@ -10,8 +10,8 @@
  *
  * Invariants
  *   logs are read after their writers are fenced, all of them before the first row is written
- *   recovery of one coordinator writes only rows whose lock that coordinator still holds: another
- *   session may be writing the other rows
+ *   recovery of one coordinator writes only rows whose lock the record's transaction still holds:
+ *   another session may be writing the other rows
  *   logs are trimmed after the rows are durable, and locks are freed after that
  *
  * Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
@@ -132,24 +132,20 @@ static void redo(Servers &servers, Address address, const std::vector<unsigned c
     }
 }
 
-/* Free the locks of a coordinator; of kRecoverer: of all coordinators. */
-static void break_locks(Servers &servers, uint32_t shard, uint32_t coordinator, Recovery &recovery)
+/* Free all locks of a shard: all sessions are fenced. */
+static void free_locks(Servers &servers, uint32_t shard, Recovery &recovery)
 {
     ServerConnection &connection = servers.primary(shard);
     uint64_t end = servers.layout().lock_bytes();
     std::vector<uint64_t> words(kLocksAtOnce);
 
-    /* A session may free locks of one coordinator, so none with kMoved; a command, which has fenced
-     * all sessions, may free any. */
-    DTX_ASSERT(coordinator == kRecoverer ? servers.owns(kRecoverer)
-                                         : coordinator < kCoordinatorsMax);
+    DTX_ASSERT(servers.owns(kRecoverer));
     for (uint64_t offset = kLocksOffset; offset < end;) {
         uint64_t bytes = std::min<uint64_t>(end - offset, kLocksAtOnce * sizeof(uint64_t));
 
         connection.read_locks(shard, offset, words.data(), bytes);
         for (uint64_t i = 0; i < bytes / sizeof(uint64_t); i++)
             if (words[i] != 0 &&
-                (coordinator == kRecoverer || coordinator_of(words[i]) == coordinator) &&
                 connection.compare_and_swap(shard, offset + 8 * i, words[i], 0) == words[i] &&
                 words[i] != kMoved) /* kMoved is not a session's lock */
                 recovery.locks++;
@@ -170,6 +166,21 @@ static ServerSet log_servers(const Servers &servers, const View &written_in, uin
         if (servers.placement().view.alive(server))
             live.set(server);
     return live;
+}
+
+/* Let no lock count that the coordinator took before the claim of @servers. */
+static void free_earlier_locks(Servers &servers, uint32_t coordinator)
+{
+    ServerConnection &first = servers.connection(servers.placement().first());
+
+    if (!first.has_log()) /* no session ever joined */
+        return;
+
+    uint64_t claim = number_prefix(coordinator, servers.placement().view.number, first.epoch());
+
+    for (uint32_t shard = 0; shard < servers.cluster().shards(); shard++)
+        if (servers.primary(shard).has_log())
+            servers.primary(shard).set_claim_word(shard, coordinator, claim);
 }
 
 Recovery finish_one(Servers &servers, uint32_t coordinator)
@@ -197,18 +208,13 @@ Recovery finish_one(Servers &servers, uint32_t coordinator)
                 if (logged.has_all(record, bytes, logs))
                     images.take(servers.cluster(), record, bytes, recovery);
             });
-    for (const auto &[word, image] : images.all()) {
-        Address address{ word };
-        uint64_t lock = servers.lock_word(address);
-
-        if (lock != 0 && coordinator_of(lock) == coordinator)
-            redo(servers, address, image, recovery);
-    }
+    for (const auto &[word, image] : images.all())
+        if (servers.lock_word(Address{ word }) == header_of(image.data()).writer)
+            redo(servers, Address{ word }, image, recovery);
     for (uint32_t server = 0; server < servers.count(); server++)
         if (servers.connection(server).has_log())
             servers.connection(server).trim_all();
-    for (uint32_t shard = 0; shard < servers.cluster().shards(); shard++)
-        break_locks(servers, shard, coordinator, recovery);
+    free_earlier_locks(servers, coordinator);
     return recovery;
 }
 
@@ -356,7 +362,7 @@ void FullRecovery::clear()
     for (auto &there : logs_)
         there->trim();
     for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
-        break_locks(servers_, shard, kRecoverer, recovery_);
+        free_locks(servers_, shard, recovery_);
     cleared_ = true;
 }
 

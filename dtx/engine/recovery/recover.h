@@ -3,6 +3,10 @@
  * recover.h: finish what dead coordinators left: install the rows of transactions that are
  * committed by their records in the logs, drop the other transactions, and free the locks.
  *
+ * To free the locks of one coordinator takes a word for each shard, however many rows there are:
+ * its claim word, in the shard's locks region, says under which claim it took the locks that count.
+ * A session that meets a lock of an earlier claim frees it: session.cc is_held().
+ *
  * Tests: tests/unit/dtx/engine/recovery/recover_test.cpp
  */
 #ifndef DTX_ENGINE_RECOVER_H
@@ -23,8 +27,9 @@ namespace dtx
 /* May sessions use all shards? False after a server was started again, until a recovery. */
 bool is_ready(Servers &servers);
 
-/* Install those rows in a coordinator's logs whose locks it still holds, and free its locks.
- * @servers has claimed the logs. Other sessions may run meanwhile. */
+/* Install those rows in a coordinator's logs whose locks it still holds, and let its earlier locks
+ * count no more: sessions that meet one free it. @servers has claimed the logs. Other sessions may
+ * run meanwhile. */
 Recovery finish_one(Servers &servers, uint32_t coordinator);
 
 /* Claim the logs of a coordinator, as @claim says, and finish_one(). Throws Fenced, Error. */

@@ -16,6 +16,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/cluster/servers.h"
+#include "engine/format/txn_number.h"
 #include <dtx/address.h>
 #include <dtx/task.h>
 
@@ -50,6 +51,8 @@ class OperationBatch
     /* Read the version of an object alone. */
     void version(Address address, uint64_t *version);
     void lock_word(Address address, uint64_t *word);
+    /* Of a shard: which claim's locks of a coordinator count. */
+    void claim_word(uint32_t shard, uint32_t coordinator, uint64_t *word);
     void compare_and_swap(Address address, uint64_t expect, uint64_t desired, uint64_t *found);
     /* Write to copy @copy of a shard. The bytes are borrowed until run() has been awaited. */
     void write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patches);
@@ -135,6 +138,7 @@ class OperationBatch
     }
     ServerConnection &copy_of(uint32_t shard, uint32_t copy, uint64_t operations);
     bool ends_at_once(const ServerConnection &connection) const;
+    void read_word(uint32_t shard, uint64_t offset, uint64_t *word);
     void stage(const ServerConnection &connection, const Operation &op);
     void stage(const Operation &op); /* on the primary */
     Task<> send_all();
@@ -171,15 +175,22 @@ inline void OperationBatch::version(Address address, uint64_t *version)
     read(address, version, sizeof(*version));
 }
 
-inline void OperationBatch::lock_word(Address address, uint64_t *word)
+inline void OperationBatch::read_word(uint32_t shard, uint64_t offset, uint64_t *word)
 {
-    uint32_t shard = address.shard();
-    uint64_t offset = servers_.layout().lock_offset(address);
-
     if (ServerConnection *connection = at_once(shard))
         *word = connection->lock_word(shard, offset);
     else
         stage({ Operation::read_lock, shard, offset, word, sizeof(*word) });
+}
+
+inline void OperationBatch::lock_word(Address address, uint64_t *word)
+{
+    read_word(address.shard(), servers_.layout().lock_offset(address), word);
+}
+
+inline void OperationBatch::claim_word(uint32_t shard, uint32_t coordinator, uint64_t *word)
+{
+    read_word(shard, claim_offset(coordinator), word);
 }
 
 inline void OperationBatch::compare_and_swap(Address address, uint64_t expect, uint64_t desired,

@@ -352,20 +352,32 @@ bool Session::is_under_way(uint64_t txn) const
 }
 
 /* Does the attempt hold the lock now? The word that caused the conflict was read earlier, on a busy
- * machine much earlier, and the owner may have freed the lock since. False also if a message that
- * this session has sent may still free the lock, and if the server does not answer: then the next
- * attempt finds that out. */
+ * machine much earlier, and the owner may have freed the lock since. If the coordinator's logs were
+ * claimed since, and its transactions finished, the lock does not count: this frees it. False also
+ * if a message that this session has sent may still free the lock, and if the server does not
+ * answer: then the next attempt finds that out. */
 Task<bool> Session::is_held(BlockingLock lock)
 {
     Store &store = state_->store;
-    OperationBatch batch(store.servers, store.servers.phases().execute);
+    uint32_t coordinator = coordinator_of(lock.attempt);
+    uint64_t &claim = state_->claims[coordinator];
     uint64_t word = 0;
 
     /* An attempt that is under way frees its lock itself. */
     DTX_ASSERT(lock.attempt != 0 && !is_under_way(lock.attempt));
     try {
+        OperationBatch batch(store.servers, store.servers.phases().execute);
+
         batch.lock_word(lock.object, &word);
+        batch.claim_word(lock.object.shard(), coordinator, &claim);
         co_await batch.run();
+        if (word == lock.attempt && claim_of(word) != claim) {
+            OperationBatch freeing(store.servers, store.servers.phases().execute);
+
+            freeing.compare_and_swap(lock.object, lock.attempt, 0, &word);
+            co_await freeing.run();
+            co_return false;
+        }
     } catch (const Error &) {
         co_return false;
     }
@@ -375,10 +387,11 @@ Task<bool> Session::is_held(BlockingLock lock)
 }
 
 /* Called after a conflict with a lock that another attempt held, by an attempt that began at
- * @joined. If the owner's connection is closed, or it has held the lock for longer than the lease,
- * this session takes over from its coordinator. If the attempt is one of this session and not under
- * way any more, this session joins again, which frees the lock. Returns whether the conflict counts
- * for conflicts_max: false if the same attempt still holds the lock within its lease. */
+ * @joined. Frees the lock if the owner's claim is not the one whose locks count. If the owner's
+ * connection is closed, or it has held the lock for longer than the lease, this session takes over
+ * from its coordinator. If the attempt is one of this session and not under way any more, this
+ * session joins again, after which the lock does not count. Returns whether the conflict counts for
+ * conflicts_max: false if the same attempt still holds the lock within its lease. */
 Task<bool> Session::handle_lock_owner(BlockingLock lock, uint64_t joined)
 {
     Servers &servers = state_->store.servers;
@@ -398,10 +411,11 @@ Task<bool> Session::handle_lock_owner(BlockingLock lock, uint64_t joined)
 
     Lease::Verdict verdict = state_->lease.met(lock.attempt, now_ns());
     bool over = verdict == Lease::Verdict::over;
+    bool asks = over || verdict == Lease::Verdict::ask;
+    bool looks = asks || claim_of(lock.attempt) != state_->claims[coordinator];
 
     joined = servers.joined();
-    if ((over || verdict == Lease::Verdict::ask) && co_await is_held(lock) &&
-        servers.joined() == joined) {
+    if (looks && co_await is_held(lock) && asks && servers.joined() == joined) {
         if (own)
             co_await rejoin_after_commits(joined, true);
         else if (over)

@@ -14,6 +14,7 @@
 #include "engine/txn/lease.h"
 #include <dtx/session.h>
 
+#include <array>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -84,6 +85,7 @@ struct Session::State {
     uint64_t numbers;                /* the most attempts under one claim */
     std::optional<WaitSet> wait_set; /* of a program that waits itself */
     Lease lease;                     /* of the locks that caused this session's conflicts */
+    std::array<uint64_t, kCoordinatorsMax> claims{}; /* claim words, as last read */
 };
 
 } // namespace dtx

@@ -95,7 +95,7 @@ struct Recovery {
     uint32_t coordinators = 0; /* whose logs were taken over */
     uint64_t records = 0;      /* redo records read */
     uint64_t rows = 0;         /* copies of rows written from records: they were older, or torn */
-    uint64_t locks = 0;        /* of dead or fenced transactions, freed */
+    uint64_t locks = 0;        /* of dead or fenced transactions, freed; 0 of one coordinator */
     uint64_t slots = 0;        /* returned by a vacuum */
 };
 

@@ -5,8 +5,8 @@
  *
  * A shard is one persistent region: a descriptor, a description of its tables, then the slots of
  * one table after another, then one span after another, each behind its slabs' marks. Its locks are
- * a region in DRAM (H8): a word that says whether sessions may use the shard, then a word for each
- * slot of a table.
+ * a region in DRAM (H8): a word that says whether sessions may use the shard, a word for each
+ * coordinator that says which claim's locks count, then a word for each slot of a table.
  *
  * Tests: tests/unit/dtx/engine/format/layout_test.cpp
  */
@@ -32,7 +32,8 @@ constexpr uint64_t whole_pages(uint64_t bytes)
 inline constexpr uint64_t kDescriptorBytes = 4096;     /* then the description of the tables */
 inline constexpr uint64_t kTablesOffset = 24576;       /* then the tables */
 inline constexpr uint64_t kReadyOffset = 0;            /* ready word, in the locks region */
-inline constexpr uint64_t kLocksOffset = 64;           /* then the lock words */
+inline constexpr uint64_t kClaimsOffset = 64;          /* then a claim word for each coordinator */
+inline constexpr uint64_t kLocksOffset = 1024;         /* then the lock words */
 inline constexpr uint64_t kReady = 0x52454144595f5831; /* "1X_YDAER" */
 
 struct TableLayout {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "engine/format/txn_number.h"
 #include "unit/dtx/check/damage.h"
 #include <dtx/checks.h>
 
@@ -48,11 +49,16 @@ TEST_CASE("leftovers: locks that are held and shards that are not ready count")
     dtx::RawConnection connection(*db.cluster, 0);
     rpm_region_opts opts = rpm_region_opts_init();
     rpm_region *locks = nullptr;
-    uint64_t word = 77;
+    uint64_t word = 77; // of coordinator 0
+    uint64_t claim = 0;
 
     opts.flags = RPM_REGION_DRAM;
     REQUIRE(rpm_region_open(connection.get(), dtx::locks_name("test", 0).c_str(), &opts, &locks) ==
             0);
+    REQUIRE(rpm_region_write(locks, dtx::kLocksOffset + 8 * 5, &word, sizeof(word)) == 0);
+    CHECK_FALSE(look_for_leftovers(*db.cluster).any()); // of a claim that ended long ago
+    REQUIRE(rpm_region_read(locks, dtx::claim_offset(0), &claim, sizeof(claim)) == 0);
+    word |= claim;
     REQUIRE(rpm_region_write(locks, dtx::kLocksOffset + 8 * 5, &word, sizeof(word)) == 0);
     CHECK(look_for_leftovers(*db.cluster).locks == 1);
     word = 0;

@@ -67,7 +67,7 @@ TEST_CASE("dtx: the checker detects each canary", "[unit]")
     if (kSlow && canary == dtx::kCanaryGiveUp)
         return;
     CAPTURE(canary);
-    CHECK(verdicts(1, canary == dtx::kCanaryGiveUp ? 500 : 100, canary) != "");
+    CHECK(verdicts(1, canary == dtx::kCanaryGiveUp ? 500 : 300, canary) != "");
 }
 
 // Two transactions on two servers each write the row that the other reads. Both can commit only if

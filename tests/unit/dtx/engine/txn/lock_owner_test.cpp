@@ -128,6 +128,32 @@ TEST_CASE("dtx: a session is not fenced for a lock that it has freed", "[unit]")
     CHECK(owner.counters().rejoined == 0);
 }
 
+TEST_CASE("dtx: a session that meets a lock of an earlier claim frees it", "[unit]")
+{
+    constexpr uint32_t kOwner = 3;
+    std::string mode = GENERATE("", ",mode=ring", "tcp");
+    bool own = GENERATE(false, true); // the session that meets it had taken it
+    dtx::Options options;
+
+    options.lease_us = 200000; // then it would fence the owner
+
+    Database db(1, options, Tables(), mode);
+    std::optional<Session> owner(std::in_place, *db.cluster, kOwner);
+    Session session(*db.cluster, 4);
+    auto [row, attempt] = put_row(db, *owner);
+
+    CAPTURE(mode, own);
+    owner.reset();
+    owner.emplace(*db.cluster, kOwner);
+    for (int i = 0; i < 2; i++) { // the second time it knows which claim counts
+        Lock lock(db, row, attempt);
+
+        write(db, own ? *owner : session);
+    }
+    CHECK(owner->counters().rejoined == 0);
+    CHECK(session.counters().rejoined == 0);
+}
+
 // Numbers of coordinators that no session has, but not that of dtx::kMoved.
 TEST_CASE("dtx: a lock word that names no coordinator is reported as damage", "[unit]")
 {
