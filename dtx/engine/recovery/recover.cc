@@ -400,6 +400,13 @@ Recovery recover_one(const Cluster &cluster, uint32_t coordinator, Claim claim)
     DTX_ASSERT(coordinator < kCoordinatorsMax);
     DTX_ASSERT(claim == Claim::inherit || claim == Claim::takeover); /* others create logs */
     servers.open(coordinator, claim);
+    if (!is_ready(servers)) {
+        /* A server has lost its locks, from which finish_one() knows which rows to install. */
+        servers.close();
+        recover_unready(cluster, Claim::join);
+        servers.open(coordinator, claim);
+    }
+
     Recovery recovery = finish_one(servers, coordinator);
 
     servers.close();

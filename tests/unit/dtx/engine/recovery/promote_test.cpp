@@ -205,6 +205,20 @@ TEST_CASE("dtx: a promoted server has all logged rows, and no unlogged ones", "[
     CHECK(db.cents(1) == (canary == 0 ? 200 : 100));
 }
 
+TEST_CASE("dtx: a takeover after a server was started again installs all logged rows", "[unit]")
+{
+    RestartableDatabase db(2);
+    auto session = std::make_unique<Session>(*db.cluster, 0);
+
+    db.fill(*session);
+    session.reset();
+    die_before_install(db, 1, { 1, 2 });
+    db.servers[1]->stop();
+    db.servers[1]->start();
+    (void)db.cluster->recover(7);
+    CHECK(db.cents(1) == 200);
+}
+
 TEST_CASE("dtx: old records of a returning server are not applied", "[unit]")
 {
     RestartableDatabase db(2);
