@@ -53,6 +53,7 @@ void Tracer::put(const std::string &line)
 std::string Tracer::line_of(const Attempt &attempt)
 {
     bool committed = attempt.status == Status::committed;
+    size_t freed = 0;
     Json objects = Json::array();
 
     writes_.clear();
@@ -69,10 +70,11 @@ std::string Tracer::line_of(const Attempt &attempt)
                             address.table(), number });
         if (access->written)
             writes_.push_back(access);
+        freed += access->freed ? 1 : 0;
     }
     return Json{
         { "committed", committed },
-        { "log_bytes", committed && !writes_.empty() ? redo_bytes(writes_) : 0 },
+        { "log_bytes", committed && !writes_.empty() ? redo_bytes(writes_, freed) : 0 },
         { "objects", objects }
     }.dump();
 }

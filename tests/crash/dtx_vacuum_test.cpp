@@ -2,8 +2,7 @@
 // dtx_vacuum_test.cpp: a server loses power at any event of a vacuum. The vacuum is then repeated,
 // or a recovery ends it. No row is damaged, and all slots can be used in the end.
 #include "crash/dtx_world.h"
-#include "engine/cluster/membership.h"
-#include "engine/cluster/server_connection.h"
+#include "engine/cluster/servers.h"
 #include "unit/dtx/engine/database.h"
 #include <dtx/checks.h>
 #include <dtx/error.h>
@@ -40,22 +39,17 @@ bool insert(Session &session, const Tables &tables, uint64_t key)
     }
 }
 
-// Changes the view's number as a vacuum does, so that a session that joins does not reuse the slots
-// of an earlier one.
-void renumber(const dtx::Cluster &cluster, uint64_t number)
+// Fences the session, and removes the note of its free slots from its logs.
+void forget_slots(const dtx::Cluster &cluster)
 {
-    for (uint32_t server = 0; server < kServers; server++) {
-        dtx::ServerConnection connection(cluster, server);
-        dtx::View view;
+    dtx::Scheduler scheduler(1, 0);
+    dtx::Servers servers(cluster, scheduler);
 
-        view.number = number;
-        connection.connect();
-        connection.open({ kServers, cluster.options().replicas, {} }, dtx::kRecoverer,
-                        dtx::Claim::takeover);
-        dtx::propose(connection, cluster, view);
-        dtx::accept(connection, cluster, view);
-    }
     (void)cluster.recover();
+    servers.open(0, dtx::Claim::takeover);
+    for (uint32_t server = 0; server < kServers; server++)
+        servers.connection(server).keep_note({});
+    servers.close();
 }
 
 // Inserts rows, and loses the slots that the session held between them.
@@ -65,7 +59,7 @@ void lose_slots(const dtx::Cluster &cluster, const Tables &tables)
 
     for (uint64_t key = 0; key < 20; key++) {
         REQUIRE(insert(session, tables, key));
-        renumber(cluster, key + 2);
+        forget_slots(cluster);
     }
 }
 

@@ -110,15 +110,21 @@ TEST_CASE("golden: a slot and its redo record are encoded to and decoded from th
     Bytes expected = golden("slot");
     Bytes record = golden("redo");
     Bytes image;
+    std::vector<dtx::Spare> spares;
     dtx::ReadWriteSet set;
     dtx::Access *access = set.add(address, layout.table(address.table()).slot_bytes);
 
     REQUIRE(access->bytes == expected.size());
-    CHECK(dtx::decode_redo(layout, 3, record.data(), record.size(),
-                           [&](dtx::Address at, const unsigned char *bytes, uint32_t n) {
-                               CHECK(at == address);
-                               image.assign(bytes, bytes + n);
-                           }));
+    CHECK(dtx::decode_redo(
+        layout, 3, record.data(), record.size(),
+        [&](dtx::Address at, const unsigned char *bytes, uint32_t n) {
+            CHECK(at == address);
+            image.assign(bytes, bytes + n);
+        },
+        [&](const dtx::Spare &at) { spares.push_back(at); }));
+    REQUIRE(spares.size() == 1);
+    CHECK(spares[0].address == dtx::Address::of(2, tables.sorted.number, 6));
+    CHECK(spares[0].version == 9);
     CHECK(image == expected);
 
     std::memset(access->image, 0, access->bytes);
@@ -130,7 +136,7 @@ TEST_CASE("golden: a slot and its redo record are encoded to and decoded from th
     dtx::seal(access->image, access->bytes);
     CHECK(dtx::is_whole(access->image, access->bytes));
     CHECK(Bytes(access->image, access->image + access->bytes) == expected);
-    dtx::encode_redo(kTxn, set.sorted(), record);
+    dtx::encode_redo(kTxn, set.sorted(), spares, record);
     CHECK(record == golden("redo"));
 }
 

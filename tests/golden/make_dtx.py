@@ -82,11 +82,14 @@ def slot():
 
 
 def redo():
-    b = Block(16 + 8 + 64)
+    b = Block(16 + 8 + 64 + 16)
     b.u64(0, TXN, "transaction")
     b.u32(8, 1, "objects")
+    b.u32(12, 1, "spare slots")
     b.u64(16, 2 << 56 | 1 << 48 | 5, "address: shard 2, table 1, slot 5")
     b.raw(24, slot().data, "its slot")
+    b.u64(88, 2 << 56 | 3 << 48 | 6, "spare slot: shard 2, table 3, slot 6")
+    b.u64(96, 9, "its version")
     return b
 
 
@@ -134,7 +137,7 @@ def golden():
         "state": ("dtx/FORMAT.md: state of a server", state()),
         "shard_header": ("dtx/FORMAT.md: header of a server's own shard", shard_header()),
         "slot": ("dtx/FORMAT.md: slot with a row of 8 bytes", slot()),
-        "redo": ("dtx/FORMAT.md: redo record of one object", redo()),
+        "redo": ("dtx/FORMAT.md: redo record of one object and one spare slot", redo()),
         "allocator": ("dtx/FORMAT.md: allocator head", allocator()),
         "bucket": ("dtx/FORMAT.md: bucket of a hash index", bucket()),
         "node": ("dtx/FORMAT.md: inner node of an ordered index", node()),

@@ -141,10 +141,9 @@ View find_view(Servers &servers)
     return view;
 }
 
-uint64_t confirm_view(Servers &servers)
+void confirm_view(Servers &servers)
 {
     const View &view = servers.placement().view;
-    uint64_t highest = 0;
 
     /* The claims come first: they fence a change of the view that begins after this. */
     DTX_ASSERT(servers.is_open());
@@ -156,9 +155,7 @@ uint64_t confirm_view(Servers &servers)
 
         if (state.accepted != view || state.proposed.number != 0)
             throw Fenced(RPM_E_FENCED, "the view is being changed: wait, and join again");
-        highest = std::max<uint64_t>(highest, state.highest);
     }
-    return highest;
 }
 
 /* Writes both copies of the state, one after the other: a power cut leaves one of them whole. If

@@ -41,9 +41,8 @@ class StateQuery
  * while the view is being changed. */
 View find_view(Servers &servers);
 
-/* Throws Fenced unless all servers whose shards are open still have the view of @servers. Returns
- * the highest number of a view that one of them has accepted or was proposed. */
-uint64_t confirm_view(Servers &servers);
+/* Throws Fenced unless all servers whose shards are open still have the view of @servers. */
+void confirm_view(Servers &servers);
 
 /* The state of a server whose shards are open. */
 ServerState state_of(ServerConnection &connection, const Cluster &cluster);

@@ -229,6 +229,7 @@ void ServerConnection::close()
     kept_.clear();
     kept_first_ = 0;
     retired_lsn_ = 0;
+    note_.clear();
     outstanding_ = 0;
     log_outstanding_ = 0;
     appended_ = 0;
@@ -493,15 +494,44 @@ bool ServerConnection::trim()
     return true;
 }
 
+bool ServerConnection::note(std::span<const Spare> spares)
+{
+    auto lsns = append_note(require_open(log_), coordinator_, spares);
+
+    if (!lsns)
+        return false;
+    for (uint64_t lsn : *lsns)
+        keep(lsn, 0);
+    for (uint64_t lsn : std::exchange(note_, std::move(*lsns)))
+        retire(lsn);
+    return true;
+}
+
+bool ServerConnection::trim_note()
+{
+    for (uint64_t lsn : std::exchange(note_, {}))
+        retire(lsn);
+    if (!trim())
+        return false;
+    appended_ = trim_bytes_; /* wants_trim(): the caller appends a note before it trims again */
+    return true;
+}
+
+void ServerConnection::keep_note(std::span<const Spare> spares)
+{
+    DTX_ASSERT(log_outstanding_ == 0);
+    kept_.clear();
+    kept_first_ = 0;
+    note_ = dtx::keep_note(require_open(log_), coordinator_, spares);
+    for (uint64_t lsn : note_)
+        keep(lsn, 0);
+    appended_ = 0;
+}
+
 void ServerConnection::each_record(const std::function<void(const void *, size_t)> &callback)
 {
     DTX_ASSERT(log_outstanding_ == 0); /* a record that is not written yet would be missed */
     dtx::each_record(log_, callback);
-}
-
-void ServerConnection::trim_all()
-{
-    dtx::trim_all(log_);
 }
 
 bool ServerConnection::is_unowned(uint32_t coordinator)
@@ -522,41 +552,6 @@ bool ServerConnection::is_unowned(uint32_t coordinator)
     err = rpm_log_open(conn(), name.c_str(), &opts, &log);
     rpm_log_close(&log);
     return err == 0;
-}
-
-/* RPM_E_TRIMMED means that a newer owner of the log has trimmed it: this session is fenced. */
-static int read_check(int code)
-{
-    if (code == RPM_E_TRIMMED)
-        throw Fenced(code,
-                     "a newer owner of a coordinator's log trimmed it while this session read it");
-    return check(code, "reading a coordinator's log");
-}
-
-void each_record(rpm_log *log, const std::function<void(const void *, size_t)> &callback)
-{
-    rpm_reader *reader = nullptr;
-    rpm_record record;
-    int got;
-
-    read_check(rpm_reader_open(log, nullptr, &reader));
-    try {
-        while ((got = rpm_reader_next(reader, &record)) == 1)
-            callback(record.data, record.len);
-    } catch (...) {
-        rpm_reader_close(&reader);
-        throw;
-    }
-    rpm_reader_close(&reader);
-    read_check(got);
-}
-
-void trim_all(rpm_log *log)
-{
-    struct rpm_log_info info = rpm_log_info_init();
-
-    check(rpm_log_info(log, &info), "reading the state of a coordinator's log");
-    check(rpm_log_trim(log, info.tail_lsn), "trimming a coordinator's log");
 }
 
 } // namespace dtx

@@ -14,10 +14,12 @@
 #define DTX_ENGINE_SERVER_CONNECTION_H
 
 #include "engine/base/assert.h"
+#include "engine/cluster/redo_log.h"
 #include "engine/cluster/view.h"
 #include "engine/format/names.h"
 #include <dtx/cluster.h>
 #include <dtx/error.h>
+#include <dtx/read_write_set.h>
 
 #include <librpm.h>
 
@@ -261,8 +263,15 @@ class ServerConnection
         return log_ != nullptr && appended_ >= trim_bytes_;
     }
 
+    /* Append a note of the coordinator's spare slots. From now on trim() keeps it, not the note
+     * before. One round trip. False: the log has no room for it. */
+    bool note(std::span<const Spare> spares);
+    /* As trim(), for a full log: trims the note as well. The caller appends another one soon. */
+    bool trim_note();
+    /* Leave nothing in the log but a note. */
+    void keep_note(std::span<const Spare> spares);
+
     void each_record(const std::function<void(const void *, size_t)> &callback);
-    void trim_all();
 
     /* Is no connected client of this server the owner of the coordinator's log? Tries to claim the
      * log, which the server refuses if there is an owner, and gives the claim back at once: one
@@ -308,13 +317,9 @@ class ServerConnection
     uint64_t retired_lsn_ = 0; /* of the newest record before kept_first_ */
     uint64_t appended_ = 0;    /* bytes since the last trim */
     uint64_t trim_bytes_ = 0;
-    Traffic before_; /* of connections that are closed */
+    std::vector<uint64_t> note_; /* the records of the newest note; they are kept */
+    Traffic before_;             /* of connections that are closed */
 };
-
-/* All records of a log that was claimed, oldest first. Throws Fenced if a newer owner has trimmed
- * it meanwhile. */
-void each_record(rpm_log *log, const std::function<void(const void *, size_t)> &callback);
-void trim_all(rpm_log *log);
 
 /* "server 1 (shm:/tmp/b)". */
 std::string server_name(const Cluster &cluster, uint32_t server);

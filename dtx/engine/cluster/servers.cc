@@ -40,7 +40,7 @@ void Servers::open(uint32_t coordinator, Claim claim)
 {
     open(coordinator, claim, find_view(*this));
     if (claim != Claim::none)
-        highest_view_ = confirm_view(*this);
+        confirm_view(*this);
 }
 
 void Servers::open(uint32_t coordinator, Claim claim, const View &view)

@@ -50,12 +50,6 @@ class Servers
     {
         return open_ && owns_ && coordinator_ == coordinator;
     }
-    /* The highest number of a view that a server had accepted or was proposed when the logs were
-     * last claimed. */
-    uint64_t highest_view() const
-    {
-        return highest_view_;
-    }
 
     const Cluster &cluster() const
     {
@@ -169,9 +163,8 @@ class Servers
     uint64_t round_trips_ = 0;
     uint64_t joined_ = 0;
     bool open_ = false;
-    uint32_t coordinator_ = 0; /* of the last open() */
-    bool owns_ = false;        /* its logs */
-    uint64_t highest_view_ = 0;
+    uint32_t coordinator_ = 0;    /* of the last open() */
+    bool owns_ = false;           /* its logs */
     uint64_t quiet_since_ns_ = 0; /* when polls began to find nothing; 0: not yet */
     uint32_t quiet_polls_ = 0;
 };

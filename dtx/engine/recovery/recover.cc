@@ -56,7 +56,7 @@ class Logged
         std::memcpy(&header, record, sizeof(header));
         holders_[header.txn].set(server);
     }
-    /* Is the record of a transaction in the logs of all @servers? */
+    /* Is the record of a transaction in the logs of all @servers? A note counts in one of them. */
     bool has_all(const void *record, size_t bytes, const ServerSet &servers) const
     {
         RedoHeader header{};
@@ -64,6 +64,8 @@ class Logged
         DTX_ASSERT(servers.any());  /* else every record would count as committed */
         if (bytes < sizeof(header)) /* not what take() has read: the server sends other bytes now */
             return false;
+        if (is_note(record))
+            return true;
         std::memcpy(&header, record, sizeof(header));
         auto found = holders_.find(header.txn); /* none: another recovery has trimmed the record */
 
@@ -78,7 +80,8 @@ class Logged
 class Images
 {
   public:
-    void take(const Cluster &cluster, const void *record, size_t bytes, Recovery &recovery)
+    void take(const Cluster &cluster, const void *record, size_t bytes, Spares &spares,
+              Recovery &recovery)
     {
         auto keep = [this](Address address, const unsigned char *image, uint32_t size) {
             std::vector<unsigned char> &newest = images_[address.word];
@@ -87,8 +90,9 @@ class Images
                 newest.assign(image, image + size);
         };
 
-        (void)decode_redo(cluster.layout(), cluster.shards(), record, bytes, keep);
-        recovery.records++;
+        (void)decode_redo(cluster.layout(), cluster.shards(), record, bytes, keep,
+                          [&spares](const Spare &spare) { spares.take(spare); });
+        recovery.records += is_note(record) ? 0 : 1;
     }
     const std::map<uint64_t, std::vector<unsigned char>> &all() const
     {
@@ -183,10 +187,20 @@ static void free_earlier_locks(Servers &servers, uint32_t coordinator)
             servers.primary(shard).set_claim_word(shard, coordinator, claim);
 }
 
-Recovery finish_one(Servers &servers, uint32_t coordinator)
+/* Leave only a note of the spare slots in each log. */
+static void keep_note(Servers &servers, std::span<const Spare> spares)
 {
-    Recovery recovery;
+    for (uint32_t server = 0; server < servers.count(); server++)
+        if (servers.connection(server).has_log())
+            servers.connection(server).keep_note(spares);
+}
+
+Finished finish_one(Servers &servers, uint32_t coordinator)
+{
+    Finished finished;
+    Recovery &recovery = finished.recovery;
     Images images;
+    Spares spares;
     Logged logged;
     ServerSet logs = log_servers(servers, servers.placement().view, coordinator);
 
@@ -206,16 +220,15 @@ Recovery finish_one(Servers &servers, uint32_t coordinator)
         if (servers.connection(server).has_log())
             servers.connection(server).each_record([&](const void *record, size_t bytes) {
                 if (logged.has_all(record, bytes, logs))
-                    images.take(servers.cluster(), record, bytes, recovery);
+                    images.take(servers.cluster(), record, bytes, spares, recovery);
             });
     for (const auto &[word, image] : images.all())
         if (servers.lock_word(Address{ word }) == header_of(image.data()).writer)
             redo(servers, Address{ word }, image, recovery);
-    for (uint32_t server = 0; server < servers.count(); server++)
-        if (servers.connection(server).has_log())
-            servers.connection(server).trim_all();
+    finished.spares = spares.unused(servers);
+    keep_note(servers, finished.spares);
     free_earlier_locks(servers, coordinator);
-    return recovery;
+    return finished;
 }
 
 AllLogs::~AllLogs()
@@ -309,6 +322,16 @@ void AllLogs::trim(uint32_t coordinator)
     trim_all(logs_.at(coordinator));
 }
 
+void AllLogs::keep_notes(const std::map<uint32_t, std::vector<Spare>> &spares)
+{
+    for (auto &[coordinator, log] : logs_) {
+        auto found = spares.find(coordinator);
+
+        (void)keep_note(log, coordinator,
+                        found == spares.end() ? std::span<const Spare>() : found->second);
+    }
+}
+
 void AllLogs::trim()
 {
     for (auto &[coordinator, log] : logs_)
@@ -348,7 +371,7 @@ void FullRecovery::redo(const View &written_in)
     for (auto &there : logs_)
         there->each_record([&](uint32_t coordinator, const void *record, size_t bytes) {
             if (logged.has_all(record, bytes, log_servers(servers_, written_in, coordinator)))
-                images.take(servers_.cluster(), record, bytes, recovery_);
+                images.take(servers_.cluster(), record, bytes, spares_[coordinator], recovery_);
         });
     for (const auto &[word, image] : images.all())
         dtx::redo(servers_, Address{ word }, image, recovery_);
@@ -359,8 +382,13 @@ void FullRecovery::clear()
 {
     DTX_ASSERT(!logs_.empty());
     DTX_ASSERT(redone_ || servers_.canary(kCanaryNoRedo)); /* else commits would be lost */
+
+    std::map<uint32_t, std::vector<Spare>> unused;
+
+    for (const auto &[coordinator, spares] : spares_)
+        unused[coordinator] = spares.unused(servers_);
     for (auto &there : logs_)
-        there->trim();
+        there->keep_notes(unused);
     for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
         free_locks(servers_, shard, recovery_);
     cleared_ = true;
@@ -407,7 +435,7 @@ Recovery recover_one(const Cluster &cluster, uint32_t coordinator, Claim claim)
         servers.open(coordinator, claim);
     }
 
-    Recovery recovery = finish_one(servers, coordinator);
+    Recovery recovery = finish_one(servers, coordinator).recovery;
 
     servers.close();
     return recovery;

@@ -14,6 +14,7 @@
 
 #include "engine/cluster/servers.h"
 #include "engine/format/txn_number.h"
+#include "engine/recovery/spares.h"
 #include <dtx/cluster.h>
 
 #include <functional>
@@ -27,10 +28,15 @@ namespace dtx
 /* May sessions use all shards? False after a server was started again, until a recovery. */
 bool is_ready(Servers &servers);
 
+struct Finished {
+    Recovery recovery;
+    std::vector<Spare> spares; /* that the coordinator had; its logs have a note of them */
+};
+
 /* Install those rows in a coordinator's logs whose locks it still holds, and let its earlier locks
  * count no more: sessions that meet one free it. @servers has claimed the logs. Other sessions may
  * run meanwhile. */
-Recovery finish_one(Servers &servers, uint32_t coordinator);
+Finished finish_one(Servers &servers, uint32_t coordinator);
 
 /* Claim the logs of a coordinator, as @claim says, and finish_one(). Throws Fenced, Error. */
 Recovery recover_one(const Cluster &cluster, uint32_t coordinator, Claim claim);
@@ -55,6 +61,8 @@ class AllLogs
     void
     each_record(const std::function<void(uint32_t coordinator, const void *, size_t)> &callback);
     void trim();
+    /* Leave only a note of the coordinator's spare slots in each log. */
+    void keep_notes(const std::map<uint32_t, std::vector<Spare>> &spares);
 
     uint32_t server() const
     {
@@ -90,7 +98,7 @@ class FullRecovery
     /* Installs the rows of each record that is in all logs that were to get it. @written_in: the
      * view in which the records were written, which determines these logs. */
     void redo(const View &written_in);
-    /* Empties the logs and frees the locks. */
+    /* Empties the logs, but for notes of the coordinators' spare slots, and frees the locks. */
     void clear();
     /* Lets sessions join again. */
     void make_ready();
@@ -115,6 +123,7 @@ class FullRecovery
   private:
     Servers &servers_;
     std::vector<std::unique_ptr<AllLogs>> logs_;
+    std::map<uint32_t, Spares> spares_; /* by coordinator */
     bool redone_ = false;
     bool cleared_ = false;
     Recovery recovery_;

@@ -267,7 +267,7 @@ void Vacuum::commit(ReadWriteSet &set)
         patches.push_back(
             { servers_.layout().row_offset(access->address), access->image, access->bytes, 0 });
     }
-    encode_redo(txn, writes, record);
+    encode_redo(txn, writes, {}, record);
     for (AllLogs *there : logs_)
         if (!servers_.canary(kCanaryNoRecord))
             there->append(coordinator_, record);

@@ -21,18 +21,35 @@ FreeSlots::FreeSlots(Servers &servers)
 {
 }
 
-/* A session that joins again keeps its free slots, except in two cases, in which it forgets them
- * and begins a new generation. If a view was proposed since it joined last, a vacuum may have put
- * these slots on the list of returned slots. If the database is not durable, the commit that handed
- * them out may be lost. */
-void FreeSlots::begin_generation(uint64_t highest_view)
+void FreeSlots::begin_generation(std::span<const Spare> spares)
 {
-    if (highest_view == highest_view_ && servers_.cluster().options().durable)
-        return;
-    highest_view_ = highest_view;
     generation_++;
+    owned_.clear();
     for (auto &slots : free_)
         slots.clear();
+    own(spares);
+    for (const Spare &spare : spares)
+        give_back(spare.address);
+}
+
+void FreeSlots::own(std::span<const Spare> spares)
+{
+    for (const Spare &spare : spares)
+        owned_[spare.address.word] = spare.version;
+}
+
+void FreeSlots::disown(Address address)
+{
+    owned_.erase(address.word);
+}
+
+std::vector<Spare> FreeSlots::owned() const
+{
+    std::vector<Spare> spares;
+
+    for (const auto &[word, version] : owned_)
+        spares.push_back({ Address{ word }, version });
+    return spares;
 }
 
 std::vector<uint64_t> &FreeSlots::slots_of(uint32_t shard, uint32_t table)

@@ -3,6 +3,12 @@
  * free_slots.h: the free slots of one session: taken from the allocator heads, used for new rows
  * and index nodes, freed by deletions, and returned when there are many.
  *
+ * The records of the transactions in which the session took or freed slots name them, as spare
+ * slots. Before the session trims such records it writes a note, a record that names all of its
+ * spare slots (ServerConnection::note()). So if it dies, or is fenced, its logs tell which slots it
+ * had: the session that joins with its number continues with them, and one that takes over returns
+ * them. A slot that got a row since, or was returned, has another version than its record says.
+ *
  * Tests: tests/unit/dtx/engine/txn/session_test.cpp, tests/unit/dtx/check/vacuum_test.cpp
  */
 #ifndef DTX_ENGINE_FREE_SLOTS_H
@@ -16,6 +22,8 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace dtx
@@ -65,15 +73,22 @@ class FreeSlots
      * return. */
     std::vector<uint64_t> take(Address head, size_t most);
 
-    /* Increases when this session joins again and its earlier slots may belong to another session
-     * by then. A session uses only slots of the current generation. */
+    /* A transaction of this session is committed by its records in the logs: it has made @spares
+     * the session's, or has used a spare slot, or returned it. */
+    void own(std::span<const Spare> spares);
+    void disown(Address address);
+    /* All spare slots, those of transactions under way included, and perhaps some that the session
+     * has used or returned. */
+    std::vector<Spare> owned() const;
+
+    /* Increases when this session joins again: its earlier slots may belong to another session by
+     * then. A session uses only slots of the current generation. */
     uint64_t generation() const
     {
         return generation_;
     }
-    /* To be called when the session has joined. @highest_view: the highest number of a view that a
-     * server had accepted, or that was proposed to one, at that time. */
-    void begin_generation(uint64_t highest_view);
+    /* To be called when the session has joined. @spares: those that its logs name. */
+    void begin_generation(std::span<const Spare> spares);
 
     /* Set by the session: takes @many slots from an allocator head, in a transaction of its own. */
     std::function<Task<std::vector<uint64_t>>(Address head, uint64_t many)> hand_out;
@@ -86,7 +101,7 @@ class FreeSlots
     Servers &servers_;
     std::vector<std::vector<uint64_t>> free_; /* by shard and table */
     std::optional<Address> surplus_;          /* the head of the last table found with too many */
-    uint64_t highest_view_ = 0;
+    std::unordered_map<uint64_t, uint64_t> owned_; /* spare slots: versions, by address */
     uint64_t generation_ = 0;
 };
 

@@ -37,6 +37,7 @@ void ReadWriteSet::clear()
     logged = false;
     queued = false;
     blocking_lock = {};
+    handed_out.clear();
 }
 
 void ReadWriteSet::grow_table()

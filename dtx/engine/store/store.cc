@@ -20,8 +20,6 @@ Store::Store(const Cluster &cluster, Scheduler &scheduler)
 void Store::open(uint32_t coordinator, Claim claim)
 {
     servers.open(coordinator, claim);
-    if (claim != Claim::none)
-        slots.begin_generation(servers.highest_view());
 }
 
 void Store::close()

@@ -31,12 +31,14 @@ static constexpr uint64_t kDropEvery = 97; /* of kCanaryDropCommit */
 
 Commit::Commit(Store &store, ReadWriteSet &set, const std::vector<uint32_t> &log_servers)
     : store_(store), set_(set), log_servers_(log_servers), writes_(set.space.writes),
-      reads_(set.space.reads), lsns_(set.space.lsns), patches_(set.space.patches)
+      reads_(set.space.reads), spares_(set.space.spares), lsns_(set.space.lsns),
+      patches_(set.space.patches)
 {
     DTX_ASSERT(!set.maybe_logged && !set.logged); /* an attempt commits once */
     writes_.clear();
     reads_.clear();
     lsns_.clear();
+    spares_ = set.handed_out;
     for (Access *access : set.sorted()) {
         DTX_ASSERT(access->written || !access->locked); /* else the lock would not be freed */
         DTX_ASSERT(access->written || !access->freed);  /* the slot of a row that stays */
@@ -44,6 +46,8 @@ Commit::Commit(Store &store, ReadWriteSet &set, const std::vector<uint32_t> &log
             writes_.push_back(access);
         else if (access->seen)
             reads_.push_back(access);
+        if (access->freed)
+            spares_.push_back({ access->address, 0 }); /* make_versions() sets the version */
     }
 }
 
@@ -179,13 +183,15 @@ void Commit::make_versions()
         header.writer = set_.txn;
         seal(access->image, access->bytes);
     }
+    for (Spare &spare : std::span(spares_).subspan(set_.handed_out.size()))
+        spare.version = set_.find(spare.address)->header().version;
 }
 
 /* Called before the commit takes locks: the error of a log server that cannot take so large a
  * record, or nullopt. */
 std::optional<Error> Commit::too_big() const
 {
-    size_t bytes = redo_bytes(writes_);
+    size_t bytes = redo_bytes(writes_, spares_.size());
 
     for (uint32_t server : log_servers_)
         if (bytes > store_.servers.connection(server).record_max())
@@ -228,7 +234,7 @@ bool Commit::append(uint32_t server)
             set_.maybe_logged |= connection.is_mapped();
             throw;
         }
-    } while (connection.trim());
+    } while (connection.trim() || connection.trim_note());
     return false;
 }
 
@@ -258,7 +264,7 @@ bool Commit::log_now()
     });
 
     DTX_ASSERT(lsns_.empty()); /* each log gets the record once */
-    encode_redo(set_.txn, writes_, set_.record);
+    encode_redo(set_.txn, writes_, spares_, set_.record);
     if (!mapped)
         pending_ = store_.servers.new_pending();
     while (mapped && lsns_.size() < log_servers_.size())
@@ -353,11 +359,29 @@ void Commit::retire()
         store_.servers.connection(log_servers_[i]).retire(lsns_[i]);
 }
 
+/* The records name the session's spare slots, so a note of all of them comes before the trim. If
+ * there is no room for it, trim() stops at the note before. */
 void Commit::trim()
 {
     for (uint32_t server : log_servers_)
-        if (store_.servers.connection(server).wants_trim())
+        if (store_.servers.connection(server).wants_trim()) {
+            (void)store_.servers.connection(server).note(store_.slots.owned());
             (void)store_.servers.connection(server).trim();
+        }
+}
+
+/* If there are logs, the transaction is committed by its records: the session has got spare slots
+ * from it, and used some. */
+void Commit::end_log()
+{
+    set_.logged = !log_servers_.empty();
+    set_.maybe_logged = true;
+    if (!set_.logged)
+        return;
+    for (const Access *access : writes_)
+        if (access->fresh)
+            store_.slots.disown(access->address);
+    store_.slots.own(spares_); /* a row may have been inserted and erased */
 }
 
 Task<> Commit::install()
@@ -502,8 +526,7 @@ Task<bool> Commit::run()
         co_await log_rest();
     check(pending_ ? pending_->status : 0, "writing a redo record");
     check_joined();
-    set_.logged = !log_servers_.empty();
-    set_.maybe_logged = true;
+    end_log();
 
     OperationBatch installing(store_.servers, store_.servers.phases().commit);
 

@@ -91,6 +91,7 @@ class Commit
     bool log_now();
     Task<> log_rest();
     bool append(uint32_t server);
+    void end_log();
     size_t take_patches(size_t first);
     void begin_install(OperationBatch &batch);
     Task<> install();
@@ -107,6 +108,7 @@ class Commit
     const std::vector<uint32_t> &log_servers_;
     std::vector<Access *> &writes_;
     std::vector<Access *> &reads_;
+    std::vector<Spare> &spares_;
     std::vector<uint64_t> &lsns_; /* of the record in each log, in the order of log_servers_ */
     std::vector<rpm_patch> &patches_;
     size_t tried_ = 0;                 /* how many locks begin_lock() tried */

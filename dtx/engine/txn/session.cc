@@ -42,8 +42,9 @@ Session::~Session()
     state_->store.close();
 }
 
-/* When a session ends, its rows are installed, and its records are not needed any more: damage to
- * them would keep the logs from being taken over. If a server does not answer, they stay. */
+/* When a session ends, its rows are installed, and its records are not needed any more, except to
+ * name slots that it could not return: damage to them would keep the logs from being taken over. If
+ * a server does not answer, they stay. */
 void Session::trim_logs()
 {
     Servers &servers = state_->store.servers;
@@ -51,7 +52,8 @@ void Session::trim_logs()
     DTX_ASSERT(state_->leaving);
     for (uint32_t server = 0; server < servers.count(); server++) {
         try {
-            if (servers.is_open() && servers.connection(server).has_log())
+            if (servers.is_open() && servers.connection(server).has_log() &&
+                servers.connection(server).note(state_->store.slots.owned()))
                 (void)servers.connection(server).trim();
         } catch (const Error &) {
         }

@@ -62,7 +62,7 @@ bool Session::try_to_join(Claim claim)
     if (is_ready(store.servers)) {
         uint32_t number = std::exchange(state_->coordinator, given);
 
-        finish_one(store.servers, number);
+        store.slots.begin_generation(finish_one(store.servers, number).spares);
         state_->coordinator = number;
         return true;
     }

@@ -53,6 +53,7 @@ Task<std::vector<uint64_t>> Session::hand_out(Address head, uint64_t many)
             if (free->valid())
                 throw Inconsistent{};
             slots.push_back(next.slot());
+            txn.set_.handed_out.push_back({ next, free->header().version });
             state.returned = free->header().key;
         }
         /* No session writes a slot before it was handed out. If this one was written, the head that
@@ -64,8 +65,11 @@ Task<std::vector<uint64_t>> Session::hand_out(Address head, uint64_t many)
             if ((co_await store.objects.fetch(txn.set_, next))->version != 0)
                 throw Inconsistent{};
         }
-        for (; slots.size() < many && first + state.handed_out < room; state.handed_out++)
+        for (; slots.size() < many && first + state.handed_out < room; state.handed_out++) {
             slots.push_back(first + state.handed_out);
+            txn.set_.handed_out.push_back(
+                { Address::of(head.shard(), static_cast<uint32_t>(head.slot()), slots.back()), 0 });
+        }
         access->header().flags = kObjectValid;
         access->written = true;
         co_return !slots.empty();
@@ -106,7 +110,13 @@ Task<Status> Session::return_slots(Address head, const std::vector<uint64_t> &sl
         co_return true;
     };
 
-    co_return (co_await attempt(body, false)).status;
+    Status status = (co_await attempt(body, false)).status;
+
+    if (status == Status::committed && generation == state_->store.slots.generation())
+        for (uint64_t slot : slots)
+            state_->store.slots.disown(
+                Address::of(head.shard(), static_cast<uint32_t>(head.slot()), slot));
+    co_return status;
 }
 
 /* How many slots one transaction may return: their images have to fit into one log record. */
@@ -166,7 +176,8 @@ Task<void> Session::return_table(Address head, uint64_t generation)
 }
 
 /* Returns all free slots of this session, when it ends. If a server does not answer, its slots stay
- * unused until a vacuum. */
+ * unused until the next session with this number, or one that takes over from it, finds them in the
+ * logs. */
 void Session::return_all_slots()
 {
     const Cluster &cluster = state_->cluster;

@@ -59,10 +59,19 @@ struct Access {
     }
 };
 
+/* A slot without a row that belongs to a session, to be used for a new row, for as long as the
+ * slot has this version: each use and each return of the slot writes it. */
+struct Spare {
+    Address address;
+    uint64_t version;
+};
+static_assert(sizeof(Spare) == 16);
+
 /* Lists that a commit fills; they keep their memory from one transaction to the next. */
 struct CommitSpace {
     std::vector<Access *> writes;
     std::vector<Access *> reads;
+    std::vector<Spare> spares; /* slots that belong to the session if the transaction commits */
     std::vector<uint64_t> lsns;
     std::vector<rpm_patch> patches;
 };
@@ -119,7 +128,8 @@ class ReadWriteSet
                                   committed, whatever fails now */
     bool queued = false;       /* committed, its rows not installed yet: see InstallQueue */
     BlockingLock blocking_lock;
-    uint64_t joined = 0; /* Servers::joined() when the attempt began */
+    std::vector<Spare> handed_out; /* slots that the transaction takes from an allocator head */
+    uint64_t joined = 0;           /* Servers::joined() when the attempt began */
     std::vector<unsigned char> record;
     CommitSpace space;
     uint32_t number = 0; /* of this set in its session */

@@ -46,7 +46,7 @@ void die_before_install(RestartableDatabase &db, uint32_t shard, const std::vect
                                 dtx::seal(access->image, bytes);
                             });
     REQUIRE(set.size() == 1);
-    dtx::encode_redo(kDead, set.sorted(), record);
+    dtx::encode_redo(kDead, set.sorted(), {}, record);
     servers.open(7, dtx::Claim::join);
     for (uint32_t server : logs) {
         std::shared_ptr<dtx::Pending> pending = servers.new_pending();

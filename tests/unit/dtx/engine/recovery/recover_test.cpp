@@ -70,7 +70,7 @@ void die_over(Database &db, uint64_t key, int64_t cents, uint32_t logs, uint32_t
     access->header().writer = dead;
     access->as<Account>().cents = cents;
     dtx::seal(access->image, access->bytes);
-    dtx::encode_redo(dead, set.sorted(), record);
+    dtx::encode_redo(dead, set.sorted(), {}, record);
     REQUIRE(servers.connection(db.cluster->server_of(address.shard(), 0))
                 .compare_and_swap(address.shard(), db.cluster->layout().lock_offset(address), 0,
                                   dead) == 0);
@@ -270,7 +270,7 @@ TEST_CASE("dtx: a session whose log was taken over and trimmed while it read is 
             second.open(7, dtx::Claim::takeover);
         for (int i = 0; i < 600; i++)
             while (!second.connection(0).append(record.data(), record.size(), nullptr, &lsn))
-                second.connection(0).trim_all();
+                second.connection(0).keep_note({});
     };
     REQUIRE_THROWS_AS(first.connection(0).each_record(trim), dtx::Fenced);
 }
