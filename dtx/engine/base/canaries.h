@@ -34,6 +34,7 @@ inline const std::map<std::string, uint32_t> kCanaryNames = {
     { "span-primary", kCanarySpanPrimary },
     { "span-unmarked", kCanarySpanUnmarked },
     { "visible", kCanaryVisible },
+    { "spare", kCanarySpare },
 };
 
 } // namespace dtx

@@ -21,6 +21,7 @@
 #include "engine/base/assert.h"
 #include "engine/cluster/replica.h"
 #include "engine/format/redo.h"
+#include "engine/recovery/slot_returns.h"
 #include <dtx/error.h>
 
 #include <algorithm>
@@ -435,10 +436,11 @@ Recovery recover_one(const Cluster &cluster, uint32_t coordinator, Claim claim)
         servers.open(coordinator, claim);
     }
 
-    Recovery recovery = finish_one(servers, coordinator).recovery;
+    Finished finished = finish_one(servers, coordinator);
 
+    finished.recovery.slots = return_spares(servers, coordinator, std::move(finished.spares));
     servers.close();
-    return recovery;
+    return finished.recovery;
 }
 
 static void expect_coordinator(uint32_t coordinator)

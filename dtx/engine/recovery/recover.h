@@ -38,7 +38,8 @@ struct Finished {
  * run meanwhile. */
 Finished finish_one(Servers &servers, uint32_t coordinator);
 
-/* Claim the logs of a coordinator, as @claim says, and finish_one(). Throws Fenced, Error. */
+/* Claim the logs of a coordinator, as @claim says, finish_one(), and return its spare slots. Throws
+ * Fenced, Error. */
 Recovery recover_one(const Cluster &cluster, uint32_t coordinator, Claim claim);
 
 /* The logs of all coordinators on one server, with their claims. */

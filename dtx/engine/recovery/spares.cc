@@ -35,7 +35,9 @@ static void read_run(Servers &servers, std::span<const Spare> run, std::vector<S
         .read(first.shard(), servers.layout().row_offset(first), images.data(), images.size());
     for (const Spare &spare : run) {
         const unsigned char *image = &images[(spare.address.slot() - first.slot()) * bytes];
-        if (header_of(image).version == spare.version)
+        bool written = header_of(image).version != spare.version;
+
+        if (!written || servers.canary(kCanarySpare))
             unused.push_back(spare);
     }
 }

@@ -10,7 +10,7 @@
 #include "engine/base/assert.h"
 #include "engine/format/bucket.h"
 #include "engine/format/node.h"
-#include "engine/format/redo.h"
+#include "engine/format/txn_number.h"
 #include <dtx/error.h>
 
 #include <algorithm>
@@ -19,31 +19,43 @@
 namespace dtx
 {
 
-static constexpr size_t kRecordBytes = 16 << 10; /* of a transaction, unless one slot is larger */
-
-Vacuum::Vacuum(Servers &servers, const FullRecovery &all)
-    : servers_(servers),
-      prefix_(number_prefix(kVacuum, servers.placement().view.number,
-                            servers.connection(servers.placement().first()).epoch()))
+/* The logs of the first coordinator that has one on each server that gets its records. Nothing to
+ * append to: no coordinator has, so no session ever joined. */
+static SlotReturns::Logs logs_of(Servers &servers, const FullRecovery &all)
 {
+    const Placement &placement = servers.placement();
+    uint64_t prefix = number_prefix(kVacuum, placement.view.number,
+                                    servers.connection(placement.first()).epoch());
+
     DTX_ASSERT(servers.owns(kRecoverer));
     DTX_ASSERT(all.is_cleared()); /* no session owns a slot, and no record will write one */
-    for (coordinator_ = 0; coordinator_ < kCoordinatorsMax; coordinator_++) {
-        std::vector<uint32_t> wanted = servers.placement().log_servers(coordinator_);
+    for (uint32_t c = 0; c < kCoordinatorsMax; c++) {
+        std::vector<uint32_t> wanted = placement.log_servers(c);
+        std::vector<AllLogs *> logs;
+        size_t record_max = SIZE_MAX;
 
-        logs_.clear();
         for (const auto &there : all.logs())
-            if (there->has(coordinator_) &&
+            if (there->has(c) &&
                 std::find(wanted.begin(), wanted.end(), there->server()) != wanted.end())
-                logs_.push_back(there.get());
-        if (logs_.size() == wanted.size())
-            break;
-        logs_.clear();
+                logs.push_back(there.get());
+        if (logs.size() != wanted.size())
+            continue;
+        for (const AllLogs *there : logs)
+            record_max = std::min(record_max, there->record_max(c));
+        /* The rows of the record before are installed: trim it. */
+        return { prefix, record_max, [logs, c](const std::vector<unsigned char> &record) {
+                    for (AllLogs *there : logs) {
+                        there->trim(c);
+                        there->append(c, record);
+                    }
+                } };
     }
-    DTX_ASSERT(logs_.empty() || coordinator_ < kCoordinatorsMax);
-    record_max_ = kRecordBytes;
-    for (const AllLogs *there : logs_)
-        record_max_ = std::min(record_max_, there->record_max(coordinator_));
+    return { prefix, 0, {} };
+}
+
+Vacuum::Vacuum(Servers &servers, const FullRecovery &all)
+    : servers_(servers), all_(all), logs_(logs_of(servers, all)), returns_(servers, logs_, false)
+{
 }
 
 uint64_t Vacuum::run()
@@ -51,12 +63,14 @@ uint64_t Vacuum::run()
     const std::vector<TableSpec> &tables = servers_.cluster().schema().tables();
 
     /* No coordinator has logs: no session ever joined, so none ever took a slot. */
-    if (logs_.empty())
+    if (!logs_.append)
         return 0;
     for (uint32_t shard = 0; shard < servers_.cluster().shards(); shard++)
         for (uint32_t table = 0; table < tables.size(); table++)
             if (tables[table].kind == TableKind::hash || tables[table].kind == TableKind::ordered)
                 scan(shard, table);
+    for (const auto &there : all_.logs())
+        there->trim(); /* the last record, and notes of slots that are returned now */
     return given_back_;
 }
 
@@ -98,7 +112,7 @@ Vacuum::Use Vacuum::use_of(uint32_t shard, uint32_t table)
     ReadWriteSet set;
     Use use;
 
-    use.head = load(set, Address::of(shard, kAllocatorTable, table))->as<AllocatorHead>();
+    use.head = load(servers_, set, Address::of(shard, kAllocatorTable, table))->as<AllocatorHead>();
 
     uint64_t end = first_slot(servers_.cluster().schema(), table) + use.head.handed_out;
 
@@ -177,13 +191,12 @@ void Vacuum::follow_returned(uint32_t shard, uint32_t table, Use &use)
                             servers_.cluster().schema().tables()[table].name +
                             "' has a cycle or leads out of the table: it is damaged");
         use.returned[next - 1] = true;
-        next = load(set, Address::of(shard, table, next - 1))->header().key;
+        next = load(servers_, set, Address::of(shard, table, next - 1))->header().key;
     }
 }
 
 void Vacuum::give_back_lost(uint32_t shard, uint32_t table, const Use &use)
 {
-    uint64_t at_once = slots_at_once(table);
     Address head = Address::of(shard, kAllocatorTable, table);
     bool spare = !servers_.canary(kCanaryVacuum);
     std::vector<uint64_t> lost;
@@ -194,7 +207,7 @@ void Vacuum::give_back_lost(uint32_t shard, uint32_t table, const Use &use)
         if (use.returned[slot] || (use.used[slot] && spare))
             continue;
         lost.push_back(slot);
-        if (lost.size() == at_once) {
+        if (lost.size() == returns_.at_once(table)) {
             give_back(head, lost);
             lost.clear();
         }
@@ -203,78 +216,10 @@ void Vacuum::give_back_lost(uint32_t shard, uint32_t table, const Use &use)
         give_back(head, lost);
 }
 
-/* How many slots fit into one redo record with the allocator head. */
-uint64_t Vacuum::slots_at_once(uint32_t table) const
-{
-    size_t frame =
-        sizeof(RedoHeader) + sizeof(uint64_t) + servers_.layout().table(kAllocatorTable).slot_bytes;
-    size_t each = sizeof(uint64_t) + servers_.layout().table(table).slot_bytes;
-
-    return std::clamp<size_t>(record_max_ < frame ? 0 : (record_max_ - frame) / each, 1,
-                              kSlotsAtOnce - 1);
-}
-
-Access *Vacuum::load(ReadWriteSet &set, Address address)
-{
-    Access *access = set.add(address, servers_.layout().table(address.table()).slot_bytes);
-
-    servers_.primary(address.shard())
-        .read(address.shard(), servers_.layout().row_offset(address), access->image, access->bytes);
-    expect_whole(servers_.cluster(), address, access->image, access->bytes);
-    return access;
-}
-
-/* As Session::return_slots(), without locks. */
 void Vacuum::give_back(Address head, std::span<const uint64_t> slots)
 {
-    DTX_ASSERT(head.table() == kAllocatorTable);
-    DTX_ASSERT(!slots.empty() && slots.size() <= slots_at_once(uint32_t(head.slot())));
-
-    ReadWriteSet set;
-    Access *access = load(set, head);
-    AllocatorHead &state = access->as<AllocatorHead>();
-
-    for (uint64_t slot : slots) {
-        Access *free =
-            load(set, Address::of(head.shard(), static_cast<uint32_t>(head.slot()), slot));
-
-        free->header().key = state.returned;
-        free->header().flags = 0;
-        state.returned = slot + 1;
-    }
-    commit(set);
+    (void)returns_.give_back(head, slots); /* no lock keeps it from doing so */
     given_back_ += slots.size();
-}
-
-/* Append the record to all logs, install the rows on all copies, then trim the logs. */
-void Vacuum::commit(ReadWriteSet &set)
-{
-    const std::vector<Access *> &writes = set.sorted();
-    uint32_t shard = writes.front()->address.shard();
-    std::vector<unsigned char> record;
-    std::vector<rpm_patch> patches;
-    uint64_t txn = prefix_ | ++sequence_;
-
-    DTX_ASSERT(!logs_.empty());
-    /* The number is of no session, and of no earlier transaction of this vacuum. */
-    DTX_ASSERT(coordinator_of(txn) == kVacuum && sequence_ >> kSequenceBits == 0);
-    for (Access *access : writes) {
-        DTX_ASSERT(access->address.shard() == shard);
-        access->header().version =
-            next_version(servers_.cluster(), access->address, access->header().version);
-        access->header().writer = txn;
-        seal(access->image, access->bytes);
-        patches.push_back(
-            { servers_.layout().row_offset(access->address), access->image, access->bytes, 0 });
-    }
-    encode_redo(txn, writes, {}, record);
-    for (AllLogs *there : logs_)
-        if (!servers_.canary(kCanaryNoRecord))
-            there->append(coordinator_, record);
-    for (uint32_t copy = 0; copy < servers_.placement().copies(shard); copy++)
-        servers_.connection(servers_.server_of(shard, copy)).write(shard, patches);
-    for (AllLogs *there : logs_)
-        there->trim(coordinator_);
 }
 
 } // namespace dtx

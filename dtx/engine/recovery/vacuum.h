@@ -3,20 +3,20 @@
  * vacuum.h: finds slots that were handed out and are not used, and returns them to the allocator
  * heads.
  *
- * A session takes up to kSlotsAtOnce slots of a table at a time. When it dies, or is fenced, the
- * slots that it has not used yet are lost: they have no row, and are not on the list of returned
- * slots.
+ * A session takes up to kSlotsAtOnce slots of a table at a time. When it dies, or is fenced, its
+ * logs name the slots that it has not used (engine/store/free_slots.h). They are lost if the
+ * database has no logs (Options.durable off), or if the session died just after its log had become
+ * full: then they have no row, are not on the list of returned slots, and no log names them.
  *
- * The vacuum runs when no session owns a slot: all sessions are fenced, the logs are applied and
- * empty, and a change of the view is under way, so that no session joins. A session that still
- * lives forgets its slots when it joins again and finds that the number of the view has changed
- * (FreeSlots::generation()); its transactions under way were fenced, or recovered from the logs. So
- * a slot is lost if it was handed out, is not valid, is in no entry of an index, and is not on the
- * list of returned slots.
+ * The vacuum runs when no session owns a slot: all sessions are fenced, the logs are applied, and a
+ * change of the view is under way, so that no session joins. A session that still lives forgets its
+ * slots when it joins again, and continues with those of a note that no transaction has written
+ * since; its transactions under way were fenced, or recovered from the logs. So a slot is lost, or
+ * spare, if it was handed out, is not valid, is in no entry of an index, and is not on the list of
+ * returned slots.
  *
- * The vacuum puts these slots on the list by transactions like those of a session that ends, with
- * redo records in the logs of a fenced coordinator. No session runs, so they take no locks. If the
- * vacuum is interrupted, the next recovery finishes its last transaction from the record.
+ * The vacuum puts these slots on the list, with redo records in the logs of a fenced coordinator.
+ * No session runs, so its transactions take no locks.
  *
  * Tests: tests/unit/dtx/check/vacuum_test.cpp, tests/crash/dtx_vacuum_test.cpp
  */
@@ -26,6 +26,7 @@
 #include "engine/cluster/servers.h"
 #include "engine/format/allocator.h"
 #include "engine/recovery/recover.h"
+#include "engine/recovery/slot_returns.h"
 #include <dtx/read_write_set.h>
 
 #include <cstdint>
@@ -61,17 +62,12 @@ class Vacuum
     void mark_rows(uint32_t shard, uint32_t table, Use &rows);
     void mark_index(uint32_t shard, uint32_t table, Use &index, Use &rows);
     void give_back_lost(uint32_t shard, uint32_t table, const Use &use);
-    uint64_t slots_at_once(uint32_t table) const;
     void give_back(Address head, std::span<const uint64_t> slots);
-    Access *load(ReadWriteSet &set, Address address);
-    void commit(ReadWriteSet &set);
 
     Servers &servers_;
-    std::vector<AllLogs *> logs_; /* of the servers whose logs get the records */
-    uint32_t coordinator_ = 0;    /* the coordinator whose logs get them */
-    size_t record_max_ = 0;
-    uint64_t prefix_; /* of the numbers of its transactions */
-    uint64_t sequence_ = 0;
+    const FullRecovery &all_;
+    SlotReturns::Logs logs_; /* of a fenced coordinator */
+    SlotReturns returns_;
     uint64_t given_back_ = 0;
 };
 

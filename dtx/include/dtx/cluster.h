@@ -87,7 +87,8 @@ enum Canary : uint32_t {
     kCanaryLoneRead = 14,      /* a transaction's only row is not validated, though it was locked */
     kCanarySpanPrimary = 15,   /* bytes of spans are written to the primary alone */
     kCanarySpanUnmarked = 16,  /* slabs of spans are not marked when they are written */
-    kCanaryVisible = 17 /* rows and bytes of spans are acknowledged before they are durable */
+    kCanaryVisible = 17, /* rows and bytes of spans are acknowledged before they are durable */
+    kCanarySpare = 18    /* slots that dead sessions had taken are free, also if they have rows */
 };
 
 /* What a recovery found and did. */
@@ -96,7 +97,7 @@ struct Recovery {
     uint64_t records = 0;      /* redo records read */
     uint64_t rows = 0;         /* copies of rows written from records: they were older, or torn */
     uint64_t locks = 0;        /* of dead or fenced transactions, freed; 0 of one coordinator */
-    uint64_t slots = 0;        /* returned by a vacuum */
+    uint64_t slots = 0;        /* of dead or fenced sessions, returned */
 };
 
 struct View;
