@@ -207,7 +207,11 @@ struct Owned {
     {
         if (i == most)
             return false;
-        names->create(name_of("a", i));
+        try {
+            names->create(name_of("a", i));
+        } catch (const Full &) {
+            return false;
+        }
         made++;
         return true;
     }

@@ -90,13 +90,17 @@ class Load
     std::vector<Row> rows_;
 };
 
+/* There is no room for another file. */
+struct Full {
+};
+
 /* Files in a directory of its own, for one thread. Calls are durable when they return, and throw if
  * they fail. */
 class Names
 {
   public:
     virtual ~Names() = default;
-    /* An empty file. */
+    /* An empty file. Throws Full. */
     virtual void create(const std::string &name) = 0;
     /* Reads the attributes of the file with that name. */
     virtual void stat(const std::string &name) = 0;

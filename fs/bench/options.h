@@ -24,7 +24,8 @@ inline void add_load(CLI::App &app, LoadOptions &options)
         ->delimiter(',');
     app.add_option("-s,--seconds", options.seconds, "how long each row is measured (1)")
         ->check(CLI::Range(0.01, 1e5));
-    app.add_option("--files", options.files_max, "files that each thread creates at most (100000)")
+    app.add_option("--files", options.files_max,
+                   "files that each thread creates at most (100000); fewer if the volume is full")
         ->check(CLI::PositiveNumber);
     app.add_flag("--keep", options.keep, "of names only measure create, and leave the files there");
     app.add_option("--json", options.json, "write the rows to this file, - for standard output");

@@ -71,9 +71,12 @@ class VolumeNames : public Names
     void create(const std::string &name) override
     {
         rfs_file *file = nullptr;
+        int error = rfs_open(place_.client(), place_.who(), path(name).c_str(),
+                             O_WRONLY | O_CREAT | O_EXCL, 0644, &file);
 
-        checked("create", rfs_open(place_.client(), place_.who(), path(name).c_str(),
-                                   O_WRONLY | O_CREAT | O_EXCL, 0644, &file));
+        if (error == -ENOSPC)
+            throw Full();
+        checked("create", error);
         rfs_close(&file);
     }
     void stat(const std::string &name) override
