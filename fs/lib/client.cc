@@ -20,7 +20,6 @@ namespace rfs
 static constexpr uint64_t kTurnNs = 1000000000; /* between looks at files without names */
 static constexpr uint32_t kDeadTurns = 10;      /* of so many looks, one asks who has died */
 static constexpr uint64_t kBytesPerInode = 16384;
-static constexpr uint64_t kSlabBytes = uint64_t{ kSlabBlocks } * kBlockBytes;
 static constexpr uint32_t kServersMax = 256;
 
 std::string &last_error()
@@ -150,19 +149,8 @@ static void make(const rfs_opts &opts, const rfs_make_opts &make)
 {
     dtx::Options options = options_of(opts);
     uint64_t per_inode = make.bytes_per_inode != 0 ? make.bytes_per_inode : kBytesPerInode;
-    uint64_t of_server = make.bytes / opts.url_count;
-    NewVolume wanted{};
+    NewVolume wanted = new_volume(opts.name, make.bytes, per_inode, opts.url_count);
 
-    wanted.name = opts.name;
-    wanted.sizes.slabs = of_server / kSlabBytes;
-    wanted.sizes.inodes = std::max<uint64_t>(64, of_server / per_inode);
-    if (!wanted.sizes.fit())
-        throw dtx::Error(RPM_E_INVAL, std::to_string(make.bytes) + " bytes on " +
-                                          std::to_string(opts.url_count) +
-                                          " servers: each has from " + std::to_string(kSlabBytes) +
-                                          " bytes to " + std::to_string(kSlabsMax * kSlabBytes) +
-                                          ", and room for at most " + std::to_string(kInodesMax) +
-                                          " files");
     wanted.uid = make.uid;
     wanted.gid = make.gid;
     wanted.mode = make.mode != 0 ? make.mode : 0755;

@@ -67,7 +67,7 @@ Body add_make(CLI::App &app)
         ->check(CLI::Range(1u, 256u));
     app.add_flag("--force", options->force,
                  "first remove the volume of that name, with all files; fail if a client has it "
-                 "open");
+                 "open, or the servers have no room for the new one");
     app.footer("The root directory belongs to the user who calls this.");
     return [options] {
         dtx::Options servers = servers_of(options->place, options->name);
@@ -82,8 +82,13 @@ Body add_make(CLI::App &app)
         make.replicas = options->replicas;
         make.uid = getuid();
         make.gid = getgid();
-        if (options->force)
+        if (options->force) {
+            servers.replicas = options->replicas;
+            expect_room(new_volume(options->name, options->bytes, options->bytes_per_inode,
+                                   servers.urls.size()),
+                        servers);
             remove_old(options->name, servers);
+        }
         checked(options->name, rfs_make(&opts, &make));
         return cli::kDone;
     };

@@ -26,6 +26,7 @@ namespace rfs
  * of 370 KiB, and a log takes records of half its size; with 64 clients the logs take 64 MiB of a
  * server's pool. */
 static constexpr uint64_t kLogBytes = 1 << 20;
+static constexpr uint64_t kSlabBytes = uint64_t{ kSlabBlocks } * kBlockBytes;
 
 static VolumeRow new_volume_row()
 {
@@ -40,11 +41,40 @@ static VolumeRow new_volume_row()
     return row;
 }
 
+NewVolume new_volume(const std::string &name, uint64_t bytes, uint64_t per_inode, size_t servers)
+{
+    NewVolume wanted{};
+    uint64_t of_server = bytes / servers;
+
+    wanted.name = name;
+    wanted.sizes.slabs = of_server / kSlabBytes;
+    wanted.sizes.inodes = std::max<uint64_t>(64, of_server / per_inode);
+    if (!wanted.sizes.fit())
+        throw dtx::Error(RPM_E_INVAL,
+                         std::to_string(bytes) + " bytes on " + std::to_string(servers) +
+                             " servers: each has from " + std::to_string(kSlabBytes) +
+                             " bytes to " + std::to_string(kSlabsMax * kSlabBytes) +
+                             ", and room for at most " + std::to_string(kInodesMax) + " files");
+    return wanted;
+}
+
+static dtx::Cluster cluster_of(const Tables &tables, dtx::Options options)
+{
+    options.log_bytes = std::min(options.log_bytes, kLogBytes);
+    return dtx::Cluster(tables.schema, std::move(options));
+}
+
+void expect_room(const NewVolume &wanted, dtx::Options options)
+{
+    Tables tables(wanted.name, wanted.sizes);
+
+    dtx::expect_room(cluster_of(tables, std::move(options)));
+}
+
 void make_volume(const NewVolume &wanted, dtx::Options options)
 {
     Tables tables(wanted.name, wanted.sizes);
-    options.log_bytes = std::min(options.log_bytes, kLogBytes);
-    dtx::Cluster cluster(tables.schema, std::move(options));
+    dtx::Cluster cluster = cluster_of(tables, std::move(options));
     VolumeRow volume = new_volume_row();
     InodeRow root{};
 

@@ -25,6 +25,14 @@ struct NewVolume {
     uint32_t mode = 0755; /* of the root directory */
 };
 
+/* A volume with @bytes for contents on so many servers together, and a file for each @per_inode of
+ * them. Throws dtx::Error, RPM_E_INVAL: a server would have more or less than a shard can. */
+NewVolume new_volume(const std::string &name, uint64_t bytes, uint64_t per_inode, size_t servers);
+
+/* Throws dtx::Error as dtx::expect_room() does, unless make_volume() will find room once the volume
+ * of that name is removed. */
+void expect_room(const NewVolume &wanted, dtx::Options options);
+
 /* Makes a volume on the servers of @options (urls, replicas, secret). Durable when it returns.
  * Throws dtx::Error: as dtx::Cluster::create(); RPM_E_EXISTS, the servers have a database of that
  * name. */
