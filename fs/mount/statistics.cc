@@ -103,7 +103,8 @@ static fuse_ino_t own_name(fuse_ino_t parent, std::string_view name)
 namespace
 {
 
-/* Counts requests of a kind. Those for the folder that no function below serves are refused. */
+/* Counts requests of a kind. Those for the folder that no function below serves are refused, but
+ * for statfs(), whose answer is the same for all files of a mount. */
 template <auto Member, RequestKind kind> struct Counted;
 
 template <class... Args, void (*fuse_lowlevel_ops::*Member)(fuse_req_t, fuse_ino_t, Args...),
@@ -111,7 +112,7 @@ template <class... Args, void (*fuse_lowlevel_ops::*Member)(fuse_req_t, fuse_ino
 struct Counted<Member, kind> {
     static void serve(fuse_req_t handle, fuse_ino_t ino, Args... args)
     {
-        if (is_statistics(ino)) {
+        if (is_statistics(ino) && kind != RequestKind::statfs) {
             fuse_reply_err(handle, EPERM);
             return;
         }
