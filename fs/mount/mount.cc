@@ -10,6 +10,7 @@
 #include "core/file/contents.h"
 #include "mount/daemon.h"
 #include "mount/operations.h"
+#include "mount/remount.h"
 #include <dtx/error.h>
 
 #include <cerrno>
@@ -106,6 +107,17 @@ static void unmount_dead(const std::string &directory)
                                  ": the daemon of an earlier mount here has died, and "
                                  "it could not be unmounted: run fusermount3 -u -z " +
                                  directory);
+}
+
+/* A mount on a mount would hide it, and mount(8) run twice would start a second daemon. */
+static void expect_free(const std::string &directory)
+{
+    std::string volume = mounted_at(directory);
+
+    if (!volume.empty())
+        throw std::runtime_error(directory + ": the volume '" + volume +
+                                 "' is mounted here already: unmount it first, or mount at "
+                                 "another directory");
 }
 
 /* A session of libfuse that is mounted; unmounted at the end. */
@@ -256,6 +268,7 @@ void mount_volume(const MountOptions &options, const dtx::Options &servers)
     int ends[2];
 
     unmount_dead(options.directory);
+    expect_free(options.directory);
     if (char *path = realpath(options.directory.c_str(), nullptr); path != nullptr) {
         absolute.directory = path;
         free(path);

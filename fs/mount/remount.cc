@@ -61,18 +61,17 @@ static unsigned long changed(unsigned long flags, const std::string &words)
     return flags;
 }
 
-/* Is a volume mounted there, as the last file system? */
-static bool is_mounted_at(const std::string &directory)
+std::string mounted_at(const std::string &directory)
 {
     char path[PATH_MAX];
     FILE *mounts = setmntent("/proc/self/mounts", "r");
-    bool found = false;
+    std::string found;
 
     if (mounts == nullptr || realpath(directory.c_str(), path) == nullptr)
         path[0] = '\0';
     for (const mntent *each; mounts != nullptr && (each = getmntent(mounts)) != nullptr;)
         if (strcmp(each->mnt_dir, path) == 0)
-            found = strcmp(each->mnt_type, "fuse.rpmfs") == 0;
+            found = strcmp(each->mnt_type, "fuse.rpmfs") == 0 ? each->mnt_fsname : "";
     if (mounts != nullptr)
         endmntent(mounts);
     return found;
@@ -86,7 +85,7 @@ void remount(const std::string &directory, const std::string &words)
 
     if (statfs(directory.c_str(), &now) != 0)
         throw std::runtime_error(directory + ": " + strerror(errno));
-    if (now.f_type != FUSE_SUPER_MAGIC || !is_mounted_at(directory))
+    if (now.f_type != FUSE_SUPER_MAGIC || mounted_at(directory).empty())
         throw std::runtime_error(directory + ": not a mount of rpm-fs (type fuse.rpmfs): name the "
                                              "directory of a mount");
     for (const Flag &flag : kFlags)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * remount.h: change the options of a mount, which its daemon goes on serving: mount -o remount,ro.
+ * remount.h: what is mounted at a directory; change the options of a mount, which its daemon goes
+ * on serving: mount -o remount,ro.
  *
  * Tests: tests/fs/mount_test
  */
@@ -11,6 +12,10 @@
 
 namespace rfs
 {
+
+/* The name of the volume that is mounted at a directory, as the last file system there; empty:
+ * none is. */
+std::string mounted_at(const std::string &directory);
 
 /* @words: of mount -o, separated by commas. */
 bool asks_remount(const std::string &words);
