@@ -3,16 +3,19 @@
 # rpm_testing, which has both. Under a sanitizer, where nothing is installed, rpm_testing is all of them.
 get_property(sources GLOBAL PROPERTY RPM_SOURCES)
 get_property(sim_sources GLOBAL PROPERTY RPM_SIM_SOURCES)
+get_property(s3_sources GLOBAL PROPERTY RPM_S3_SOURCES)
 set(sim_name ${LIBRPM_OUTPUT_NAME}-sim)
 
 # rpm_testing: both, all internals visible, slow assertions.
 if(LIBRPM_TESTS)
-    add_library(rpm_testing STATIC ${sources} ${sim_sources})
+    add_library(rpm_testing STATIC ${sources} ${sim_sources} ${s3_sources})
     rpm_library(rpm_testing)
     rpm_needs(rpm_testing)
+    rpm_s3_needs(rpm_testing)
     target_link_options(rpm_testing INTERFACE LINKER:--undefined=rpmi_sim_transport)
     target_compile_definitions(rpm_testing PUBLIC RPMI_TESTING RPMI_WITH_RDMA=$<BOOL:${LIBRPM_RDMA}>
-        RPMI_WITH_TLS=$<BOOL:${LIBRPM_TLS}> RPMI_WITH_NUMA=$<BOOL:${LIBRPM_NUMA}> RPMI_WITH_LZ4=$<BOOL:${LIBRPM_LZ4}>)
+        RPMI_WITH_TLS=$<BOOL:${LIBRPM_TLS}> RPMI_WITH_NUMA=$<BOOL:${LIBRPM_NUMA}> RPMI_WITH_LZ4=$<BOOL:${LIBRPM_LZ4}>
+        RPMI_WITH_S3=$<BOOL:${LIBRPM_S3}>)
     target_include_directories(rpm_testing PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 endif()
 if(LIBRPM_TESTS AND LIBRPM_SANITIZE AND NOT LIBRPM_INSTALL)

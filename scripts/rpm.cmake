@@ -46,6 +46,12 @@ function(rpm_sim_sources)
     set_property(GLOBAL APPEND PROPERTY RPM_SIM_SOURCES ${ARGN})
 endfunction()
 
+# The same of librpm-s3.
+function(rpm_s3_sources)
+    list(TRANSFORM ARGN PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+    set_property(GLOBAL APPEND PROPERTY RPM_S3_SOURCES ${ARGN})
+endfunction()
+
 # rpm_library(NAME [MAP]): how all our libraries are compiled; a shared one exports what MAP lists.
 function(rpm_library name)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
@@ -84,6 +90,13 @@ function(rpm_needs name)
     rpm_rdma(${name})
 endfunction()
 
+# rpm_s3_needs(NAME): the libraries that librpm-s3 is made with.
+function(rpm_s3_needs name)
+    if(LIBRPM_S3)
+        target_link_libraries(${name} PRIVATE PkgConfig::LIBRPM_S3_LIBRARIES PkgConfig::LIBRPM_CRYPTO Threads::Threads)
+    endif()
+endfunction()
+
 # rpm_opens_sim(NAME): a program of this build that opens sim: addresses. A shared librpm loads librpm-sim,
 # which must be built before.
 function(rpm_opens_sim name)
@@ -114,7 +127,7 @@ endfunction()
 
 # What scripts/test builds: rpm_quick_tests under ASan and UBSan, and rpm_short_tests in a release
 # build; with --full all of the release build, and rpm_threaded_tests, those with several threads, under TSan.
-# rpm_optional_tests: what depends on RDMA, TLS, NUMA and LZ4: transports, server, tiers, and all above them on each
+# rpm_optional_tests: what depends on RDMA, TLS, NUMA, LZ4 and S3: transports, server, tiers, and all above them on each
 # transport. scripts/test runs them in the build without these, where all other objects are as in a release.
 # rpm_cross_tests: what scripts/cross builds for another architecture and runs by an emulator: all but unit_base,
 # which starts itself as a child, and unit_shm, which needs robust futexes. The emulator of programs carries out
