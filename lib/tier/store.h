@@ -40,7 +40,7 @@ struct rpmi_store_ops {
     /* Make sure that the segments of a log which were visited survive a loss of power: another
      * process may have stored one just now, and its put() may not have returned. */
     int (*settle)(struct rpmi_store *store, uint64_t log_id);
-    /* On 0 it stays removed after a loss of power. RPM_E_NOENT. */
+    /* On 0 it stays removed after a loss of power. RPM_E_NOENT, unless the store does not tell. */
     int (*remove)(struct rpmi_store *store, const struct rpmi_segment_name *name);
 
     void (*close)(struct rpmi_store *store);
@@ -48,6 +48,8 @@ struct rpmi_store_ops {
 
 struct rpmi_store {
     const struct rpmi_store_ops *ops;
+    /* A segment can be listed before put() has read it back: who is to rely on one reads it. */
+    bool named_early;
 };
 
 /* folder.c: a folder of a file system. RPM_E_NOENT, RPM_E_DENIED, RPM_E_IO, RPM_E_NOMEM. */

@@ -8,7 +8,7 @@ extern "C" {
 #include <vector>
 
 struct Listed {
-    rpmi_store store{ nullptr };
+    rpmi_store store{ nullptr, false };
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
     rpmi_store_ops ops{};
     rpmi_names names{};
