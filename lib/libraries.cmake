@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# libraries.cmake: the sources of the folders become librpm and librpm-sim, shared or static, and
-# rpm_testing, which has both. Under a sanitizer, where nothing is installed, rpm_testing is all of them.
+# libraries.cmake: the sources of the folders become librpm, librpm-sim and librpm-s3, shared or static, and
+# rpm_testing, which has them all. Under a sanitizer, where nothing is installed, rpm_testing is all of them.
 get_property(sources GLOBAL PROPERTY RPM_SOURCES)
 get_property(sim_sources GLOBAL PROPERTY RPM_SIM_SOURCES)
 get_property(s3_sources GLOBAL PROPERTY RPM_S3_SOURCES)
 set(sim_name ${LIBRPM_OUTPUT_NAME}-sim)
+set(s3_name ${LIBRPM_OUTPUT_NAME}-s3)
 
-# rpm_testing: both, all internals visible, slow assertions.
+# rpm_testing: all, all internals visible, slow assertions.
 if(LIBRPM_TESTS)
     add_library(rpm_testing STATIC ${sources} ${sim_sources} ${s3_sources})
     rpm_library(rpm_testing)
     rpm_needs(rpm_testing)
     rpm_s3_needs(rpm_testing)
-    target_link_options(rpm_testing INTERFACE LINKER:--undefined=rpmi_sim_transport)
+    target_link_options(rpm_testing INTERFACE LINKER:--undefined=rpmi_sim_transport
+        $<$<BOOL:${LIBRPM_S3}>:LINKER:--undefined=rpmi_s3_open>)
     target_compile_definitions(rpm_testing PUBLIC RPMI_TESTING RPMI_WITH_RDMA=$<BOOL:${LIBRPM_RDMA}>
         RPMI_WITH_TLS=$<BOOL:${LIBRPM_TLS}> RPMI_WITH_NUMA=$<BOOL:${LIBRPM_NUMA}> RPMI_WITH_LZ4=$<BOOL:${LIBRPM_LZ4}>
         RPMI_WITH_S3=$<BOOL:${LIBRPM_S3}>)
     target_include_directories(rpm_testing PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 endif()
 if(LIBRPM_TESTS AND LIBRPM_SANITIZE AND NOT LIBRPM_INSTALL)
-    foreach(name rpm rpm_sim)
+    foreach(name rpm rpm_sim rpm_s3)
         add_library(${name} INTERFACE)
         target_link_libraries(${name} INTERFACE $<LINK_ONLY:rpm_testing>)
         target_include_directories(${name} INTERFACE ${CMAKE_CURRENT_SOURCE_DIR}/include)
@@ -58,4 +60,28 @@ if(LIBRPM_STATIC)
     target_link_libraries(rpm_sim_static PUBLIC rpm_static)
     target_link_options(rpm_sim_static INTERFACE LINKER:--undefined=rpmi_sim_transport)
     set_target_properties(rpm_sim_static PROPERTIES OUTPUT_NAME ${sim_name} EXPORT_NAME sim_static)
+endif()
+
+# rpm_s3: object stores as tiers, with libcurl and expat, in the same way.
+if(NOT LIBRPM_S3)
+    return()
+endif()
+add_library(rpm_s3 ${s3_sources})
+add_library(librpm::s3 ALIAS rpm_s3)
+rpm_library(rpm_s3 librpm-s3.map)
+rpm_s3_needs(rpm_s3)
+target_link_libraries(rpm_s3 PUBLIC rpm)
+set_target_properties(rpm_s3 PROPERTIES OUTPUT_NAME ${s3_name} EXPORT_NAME s3)
+if(type STREQUAL "SHARED_LIBRARY")
+    target_compile_definitions(rpm PRIVATE RPMI_S3_SONAME="lib${s3_name}.so.${LIBRPM_SOVERSION}")
+else()
+    target_link_options(rpm_s3 INTERFACE LINKER:--undefined=rpmi_s3_open)
+endif()
+if(LIBRPM_STATIC)
+    add_library(rpm_s3_static STATIC ${s3_sources})
+    rpm_library(rpm_s3_static)
+    rpm_s3_needs(rpm_s3_static)
+    target_link_libraries(rpm_s3_static PUBLIC rpm_static)
+    target_link_options(rpm_s3_static INTERFACE LINKER:--undefined=rpmi_s3_open)
+    set_target_properties(rpm_s3_static PROPERTIES OUTPUT_NAME ${s3_name} EXPORT_NAME s3_static)
 endif()

@@ -97,6 +97,16 @@ function(rpm_s3_needs name)
     endif()
 endfunction()
 
+# rpm_opens_s3(NAME): a program of this build that opens s3: URLs, as rpm_opens_sim().
+function(rpm_opens_s3 name)
+    get_target_property(type rpm TYPE)
+    if(LIBRPM_S3 AND type STREQUAL "SHARED_LIBRARY")
+        add_dependencies(${name} rpm_s3)
+    elseif(LIBRPM_S3)
+        target_link_libraries(${name} PRIVATE rpm_s3)
+    endif()
+endfunction()
+
 # rpm_opens_sim(NAME): a program of this build that opens sim: addresses. A shared librpm loads librpm-sim,
 # which must be built before.
 function(rpm_opens_sim name)

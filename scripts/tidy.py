@@ -42,7 +42,7 @@ COMMENTED = C_LIKE + ('.py', '.sh', '.cmake', '.toml', '.map')
 MIRRORED = (('lib/', '.c', len('lib/')), ('dtx/history/', '.cc', 0))
 USER_FOLDERS = ('lib', 'tools', 'examples', 'hints', 'dtx', 'fs')
 
-MAPS = ('lib/librpm.map', 'lib/librpm-sim.map')  # a library each
+MAPS = ('lib/librpm.map', 'lib/librpm-sim.map', 'lib/librpm-s3.map')  # a library each
 THREADS = re.compile(r'any\b|one per \w+|setup only|one thread')
 OWNERSHIP = re.compile(r'\bBorrowed\b|\bTaken\b|\bReturned\b|\bout\b|\bin:')
 WRITES = re.compile(r'_(append|append_batch|append_async|commit|write|writev|write_async|persist|'

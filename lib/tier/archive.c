@@ -175,6 +175,7 @@ static int store_segment(struct rpm_archiver *archiver)
         err = check_same(archiver, &name);
     if (err != 0)
         return err;
+    rpmi_tier_proven(archiver->tier, &name);
     archiver->stored_lsn = segment->end_lsn;
     begin_segment(archiver, segment->end_lsn);
     return 0;

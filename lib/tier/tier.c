@@ -3,7 +3,8 @@
  * tier.c: open and close a tier, and what it has of each log.
  *
  * Invariant: what stored() says survives a loss of power when it returns, and each of its files has
- *   the header and the length that its name and header say.
+ *   the header and the length that its name and header say. Where a segment has its name before it
+ *   was read back, this process has read it whole.
  *
  * Tests: tests/unit/tier/tier_test.cpp
  */
@@ -13,6 +14,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/opts.h"
+#include "tier/s3_library.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,6 +34,39 @@ int rpmi_tier_oldest(struct rpm_tier *tier, uint64_t log_id, uint64_t *lsn)
     return err;
 }
 
+void rpmi_tier_proven(struct rpm_tier *tier, const struct rpmi_segment_name *name)
+{
+    if (tier->store->named_early)
+        tier->proven[tier->provings++ % RPMI_PROVEN_MAX] = *name;
+}
+
+static bool is_proven(const struct rpm_tier *tier, const struct rpmi_segment_name *name)
+{
+    uint64_t count = tier->provings < RPMI_PROVEN_MAX ? tier->provings : RPMI_PROVEN_MAX;
+
+    for (uint64_t i = 0; i < count; i++)
+        if (memcmp(&tier->proven[i], name, sizeof(*name)) == 0)
+            return true;
+    return false;
+}
+
+/* A segment whose records are to be trimmed: open it, and read it whole if it must be. */
+static int rely_on(struct rpm_tier *tier, const struct rpmi_segment_name *name,
+                   struct rpmi_segment *segment)
+{
+    unsigned char *raw;
+    int err;
+
+    if (!tier->store->named_early || is_proven(tier, name))
+        return rpmi_segment_open(tier, name, segment);
+    err = rpmi_segment_load(tier, name, segment, &raw);
+    if (err != 0)
+        return err;
+    rpmi_free(raw);
+    rpmi_tier_proven(tier, name);
+    return 0;
+}
+
 int rpmi_tier_stored(struct rpm_tier *tier, uint64_t log_id, uint64_t from_lsn, uint64_t limit_lsn,
                      struct rpmi_stored *stored)
 {
@@ -47,7 +82,7 @@ int rpmi_tier_stored(struct rpm_tier *tier, uint64_t log_id, uint64_t from_lsn, 
     /* Each turn goes on behind the end of a segment. */
     while ((name = rpmi_names_find(&tier->names, lsn, limit_lsn)) != NULL) {
         RPM_ASSERT(name->end_lsn > lsn);
-        err = rpmi_segment_open(tier, name, &segment);
+        err = rely_on(tier, name, &segment);
         if (err != 0)
             return err;
         lsn = name->end_lsn;
@@ -90,6 +125,13 @@ static int opts_read(const struct rpm_tier_opts *opts, struct rpm_tier_opts *our
     return 0;
 }
 
+static int open_store(const char *where, struct rpmi_store **store)
+{
+    if (strncmp(where, RPMI_S3_SCHEME "//", strlen(RPMI_S3_SCHEME "//")) == 0)
+        return rpmi_s3_library_open(where, store);
+    return rpmi_folder_open(where, store);
+}
+
 int rpm_tier_open(const char *where, const struct rpm_tier_opts *opts, struct rpm_tier **tier)
 {
     rpmi_begin();
@@ -108,7 +150,14 @@ int rpm_tier_open(const char *where, const struct rpm_tier_opts *opts, struct rp
     fresh->cold.ops = &COLD_OPS;
     fresh->span = ours.segment_span;
     (void)snprintf(fresh->cold.where, sizeof(fresh->cold.where), "%s", where);
-    err = rpmi_folder_open(where, &fresh->store);
+    err = open_store(where, &fresh->store);
+    if (err == 0 && fresh->store->named_early) {
+        fresh->proven = rpmi_alloc(RPMI_PROVEN_MAX * sizeof(*fresh->proven), 8);
+        if (fresh->proven == NULL) {
+            fresh->store->ops->close(fresh->store);
+            err = RPM_E_NOMEM;
+        }
+    }
     if (err != 0) {
         rpmi_free(fresh);
         return err;
@@ -124,6 +173,7 @@ void rpm_tier_close(struct rpm_tier **tier)
         return;
     rpmi_names_drop(&(*tier)->names);
     (*tier)->store->ops->close((*tier)->store);
+    rpmi_free((*tier)->proven);
     rpmi_free(*tier);
     *tier = NULL;
 }

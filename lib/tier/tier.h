@@ -15,12 +15,16 @@
 #define RPMI_SEGMENT_SPAN_DEFAULT (4u << 20)
 #define RPMI_SEGMENT_SPAN_MIN (64u << 10)
 #define RPMI_SEGMENT_SPAN_MAX (64u << 20)
+#define RPMI_PROVEN_MAX 4096u
 
 struct rpm_tier {
     struct rpmi_cold cold; /* first: lib/log sees this part */
     struct rpmi_store *store;
     uint64_t span; /* LSNs of a segment */
     struct rpmi_names names;
+    /* Of a store with named_early: segments that were read whole, the last so many; else NULL. */
+    struct rpmi_segment_name *proven;
+    uint64_t provings;
 };
 
 /* load.c: read and check the header of a segment: that it is the one that its name says, and its
@@ -38,6 +42,9 @@ int rpmi_cursor_seek(struct rpm_tier *tier, uint64_t log_id, uint64_t lsn,
 int rpmi_cursor_next(struct rpmi_cold_cursor *cursor, struct rpmi_frame *frame,
                      const void **payload, uint64_t *end_lsn);
 void rpmi_cursor_drop(struct rpmi_cold_cursor *cursor);
+
+/* tier.c: a segment of this name was read whole, so that its records may be trimmed. */
+void rpmi_tier_proven(struct rpm_tier *tier, const struct rpmi_segment_name *name);
 
 /* tier.c: see struct rpmi_cold_ops. */
 int rpmi_tier_oldest(struct rpm_tier *tier, uint64_t log_id, uint64_t *lsn);

@@ -21,11 +21,15 @@ file(RELATIVE_PATH LIBRPM_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
 set(LIBRPM_PC_PRIVATE "${pmem2} ${openssl} ${rdma} ${numa} ${lz4} ${dl} -pthread")
 set(LIBRPM_PC_LIBS)
 set(LIBRPM_SIM_PC_LIBS)
+list(JOIN LIBRPM_S3_LIBRARIES_STATIC_LDFLAGS " " LIBRPM_S3_PC_PRIVATE)
+set(LIBRPM_S3_PC_LIBS)
 set(LIBRPM_ANY_STATIC ${LIBRPM_STATIC})
 get_target_property(type rpm TYPE)
 if(type STREQUAL "STATIC_LIBRARY")
     set(LIBRPM_PC_LIBS "${LIBRPM_PC_PRIVATE}") # there is no shared library that brings them
     set(LIBRPM_SIM_PC_LIBS -Wl,--undefined=rpmi_sim_transport) # librpm looks for it, and names it weakly
+    set(LIBRPM_S3_PC_LIBS "-Wl,--undefined=rpmi_s3_open")
+    set(LIBRPM_S3_PC_STATIC "${LIBRPM_S3_PC_PRIVATE}") # there is no shared library that brings them
     set(LIBRPM_ANY_STATIC ON)
 endif()
 configure_file(librpm.pc.in librpm.pc @ONLY)
@@ -38,3 +42,4 @@ install(CODE "set(prefix_of_unit \"\${CMAKE_INSTALL_PREFIX}\")
     foreach(unit rpm-server rpm-agent@ rpm-fs@)
         configure_file(${CMAKE_CURRENT_SOURCE_DIR}/\${unit}.service.in ${made}/\${unit}.service @ONLY)
     endforeach()")
+include(s3.cmake)

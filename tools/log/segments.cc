@@ -20,7 +20,8 @@ cli::Tier open_tier(const std::string &folder)
 {
     rpm_tier *tier = nullptr;
 
-    cli::check(folder, rpm_tier_open(folder.c_str(), nullptr, &tier));
+    /* The error text has the place, unless there are credentials in it. */
+    cli::check("tier", rpm_tier_open(folder.c_str(), nullptr, &tier));
     return cli::Tier(tier);
 }
 

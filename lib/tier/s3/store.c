@@ -6,7 +6,7 @@
  *   an object is stored whole by one request, or not at all; it is never replaced
  *   put() returns 0 only when the store has answered, and sent the same bytes back
  *
- * Tests: tests/unit/tier/s3/store_test.cpp
+ * Tests: tests/unit/tier/s3/store_test.cpp, tests/tools/object_store_test
  */
 #include "tier/s3/s3.h"
 
