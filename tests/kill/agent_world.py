@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 
 from fs_world import Failed, wait_until
 
@@ -36,6 +37,15 @@ class World:
         os.mkdir(self.tier)
         self.processes = {}
         self.writers = 0
+
+    def start_objects(self, program):
+        """Keep segments in an object store from now on."""
+        os.environ.update(AWS_ACCESS_KEY_ID="ID", AWS_SECRET_ACCESS_KEY="secret", AWS_REGION="us-east-1")
+        self.start("objects", [sys.executable, program, self.path("address")])
+        wait_until(lambda: os.path.exists(self.path("address")), "the object store is ready")
+        with open(self.path("address"), encoding="utf-8") as address:
+            os.environ["AWS_ENDPOINT_URL"] = address.read().strip()
+        self.tier = "s3://bucket/tier"
 
     def path(self, name):
         return os.path.join(self.folder, name)
