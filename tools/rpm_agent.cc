@@ -40,6 +40,7 @@ const char *const kExamples =
     "  rpm-agent --pool shm:pool --tier /srv/segments              all logs of the server\n"
     "  rpm-agent --pool tcp://host:7430/pool --secret-file key --tier /srv/segments --log journal\n"
     "  rpm-agent --pool shm:pool --tier /backup --once             a backup of all logs\n"
+    "  rpm-agent --pool shm:pool --tier s3://segments/journals      to an object store (AWS_...)\n"
     "  rpm-log append shm:pool journal --tier /srv/segments        a writer that is never full\n"
     "  rpm-log cat --from-segments /srv/segments journal           without a server\n"
     "  rpm-agent --pool tcp://host:7471 --secret-file key --listen tcp://0.0.0.0:7480\n"
@@ -338,7 +339,8 @@ int main(int argc, char **argv)
 
     app.footer(kExamples);
     app.add_option("--pool", options.pool, "the server, such as shm:NAME")->required();
-    app.add_option("--tier", options.tier, "existing folder for the segments")->type_name("DIR");
+    app.add_option("--tier", options.tier, "existing folder for the segments, or s3://BUCKET/PREFIX")
+        ->type_name("DIR");
     app.add_option(
            "--listen", options.listen,
            "address for the orders of writers, such as tcp://HOST:PORT; several may be given")

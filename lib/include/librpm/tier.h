@@ -10,6 +10,10 @@
  *
  * Records are never changed, and each keeps the checksum that its writer made. Segments are at
  * FOLDER/ID/FIRST-END.seg, where ID is the log's and FIRST and END are LSNs, in hexadecimal.
+ *
+ * Instead of a folder, a tier may be a part of an object store that speaks the HTTP API of S3, as
+ * s3://BUCKET/PREFIX: then the objects are PREFIX/ID/FIRST-END.seg. rpm-agent(1) says which
+ * environment variables name the store and the credentials.
  */
 #ifndef LIBRPM_TIER_H
 #define LIBRPM_TIER_H
@@ -63,17 +67,20 @@ static inline struct rpm_tier_log rpm_tier_log_init(void)
 }
 
 /**
- * rpm_tier_open: open a folder of segments.
+ * rpm_tier_open: open a folder of segments, or an object store.
  *
- * @where  path of an existing folder. Borrowed until return.
+ * @where  path of an existing folder, or s3://BUCKET/PREFIX. Borrowed until return.
  * @opts   NULL: defaults. Borrowed until return.
  * @tier   out, set only on 0. Taken by the caller: rpm_tier_close().
  *
- * Errors:   RPM_E_NOENT (no such folder), RPM_E_DENIED, RPM_E_INVAL (segment_span), RPM_E_OPTS,
- *           RPM_E_NOMEM, RPM_E_IO.
+ * Errors:   RPM_E_NOENT (no such folder or bucket), RPM_E_DENIED (also: no credentials, or others
+ *           may read their file), RPM_E_INVAL (segment_span, the URL, or a setting), RPM_E_NOCAP
+ *           (an s3: URL, and librpm-s3 is missing), RPM_E_OPTS, RPM_E_NOMEM, RPM_E_IO (also: the
+ *           object store is away, slow, or answers what it must not).
  * Threads:  any. One thread at a time uses a tier, and so do appends to a log, and reads by a
  *           reader, that were opened with it.
- * Cost:     one system call.
+ * Cost:     one system call; of an object store one request, and up to 4 attempts at each request.
+ *           An attempt ends after 20 s, and 1 ms more for each KiB.
  */
 RPM_MUST_CHECK int rpm_tier_open(const char *where, const struct rpm_tier_opts *opts,
                                  struct rpm_tier **tier);
@@ -105,7 +112,7 @@ RPM_MUST_CHECK int rpm_tier_entry(struct rpm_tier *tier, uint32_t index, struct 
  *           first.
  * Errors:   RPM_E_DENIED, RPM_E_NOMEM, RPM_E_IO.
  * Threads:  one per tier.
- * Cost:     two system calls for each segment.
+ * Cost:     two system calls, or one request, for each segment.
  */
 RPM_MUST_CHECK int rpm_tier_drop(struct rpm_tier *tier, uint64_t log_id, uint64_t lsn);
 
@@ -155,7 +162,7 @@ RPM_MUST_CHECK int rpm_archiver_open(struct rpm_tier *tier, struct rpm_log *log,
  *           log's head.
  * Threads:  one per conn, and per tier.
  * Cost:     blocks; reads the records once, compresses them, one file with two fsync(). No
- *           allocation.
+ *           allocation. Of an object store: three requests, and memory to compare the segment.
  */
 RPM_MUST_CHECK int rpm_archiver_turn(struct rpm_archiver *archiver, int tail);
 
