@@ -339,7 +339,8 @@ int main(int argc, char **argv)
 
     app.footer(kExamples);
     app.add_option("--pool", options.pool, "the server, such as shm:NAME")->required();
-    app.add_option("--tier", options.tier, "existing folder for the segments, or s3://BUCKET/PREFIX")
+    app.add_option("--tier", options.tier,
+                   "existing folder for the segments, or s3://BUCKET/PREFIX")
         ->type_name("DIR");
     app.add_option(
            "--listen", options.listen,

@@ -100,7 +100,6 @@ TEST_CASE("agent: records are durable by certificates that it has fetched", "[un
             CHECK(writer.records().size() == before + 100);
             CHECK(writer.stats().orders == 100);
             CHECK(agent.stats().orders > 0); // of a machine that is busy some come too late
-            CHECK(agent.stats().orders >= agent.stats().lists);
             CHECK(agent.stats().failed == 0);
         }
     }
