@@ -88,7 +88,28 @@ enum rpmi_param_kind {
     X(TIME, doorbell_wait, "", 0, 1u << 30, "the same for each further core that waits for it")    \
     X(COUNT, request_cache, "requests", 1, 1 << 20,                                                \
       "requests under way that a client's NIC holds")                                              \
-    X(TIME, request_miss, "", 0, 1u << 30, "that NIC busy with fetching a request anew")
+    X(TIME, request_miss, "", 0, 1u << 30, "that NIC busy with fetching a request anew")           \
+    /* paths of a DPU: its units, switch, SoC and copy engine */                                   \
+    X(COUNT, nic_units, "units", 1, 64, "paths: units of a NIC, a message is handled by one")      \
+    X(COUNT, nic_host_units, "units", 0, 32, "of these, for messages to host memory alone")        \
+    X(COUNT, nic_soc_units, "units", 0, 32, "of these, for messages to SoC memory alone")          \
+    X(COUNT, nic_tags, "requests", 1, 4096, "paths: PCIe reads of one NIC under way")              \
+    X(COUNT, host_cores, "cores", 1, 64, "paths: cores of the host that answer calls")             \
+    X(TIME, switch_latency, "", 0, 1u << 30, "one pass of the DPU's PCIe switch")                  \
+    X(BYTES, soc_payload, "", 64, 4096, "most data in a transaction of SoC memory")                \
+    X(COUNT, soc_cores, "cores", 0, 64, "of the DPU; 0: there is no DPU")                          \
+    X(TIME, soc_call, "", 1, 1u << 30, "a SoC core takes up a message and answers it")             \
+    X(TIME, soc_post, "", 1, 1u << 30, "a SoC core: a request and its doorbell")                   \
+    X(RATE, soc_dram_rate, "", 1, 1u << 30, "SoC memory, reads and writes together")               \
+    X(TIME, soc_dram_latency, "", 1, 1u << 30, "idle load of a line in SoC memory")                \
+    X(COUNT, soc_banks, "banks", 1, 64, "of SoC memory, each with one access at a time")           \
+    X(TIME, soc_bank_busy, "", 1, 1u << 30, "a bank is busy with one access")                      \
+    X(BYTES, soc_bank_bytes, "", 64, 1 << 20, "contiguous bytes in one bank")                      \
+    X(TIME, dma_read_task, "", 1, 1u << 30, "SoC's copy engine takes up a copy from the host")     \
+    X(TIME, dma_write_task, "", 1, 1u << 30, "the same of a copy to the host")                     \
+    X(RATE, dma_read_rate, "", 1, 1u << 30, "that engine copies from the host")                    \
+    X(RATE, dma_write_rate, "", 1, 1u << 30, "that engine copies to the host")                     \
+    X(TIME, dma_latency, "", 1, 1u << 30, "a copy begins and its end is noticed, idle")
 
 /* Base units, see the kinds above. */
 struct rpmi_params {

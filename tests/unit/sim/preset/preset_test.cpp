@@ -48,12 +48,12 @@ TEST_CASE("preset: the library's presets are found, others are not", "[unit]")
 {
     std::string all;
 
-    for (const char *name :
-         { "adr", "adr-noddio", "dram", "eadr", "hints", "hints-1dimm", "msync" }) {
+    for (const char *name : { "adr", "adr-noddio", "bf2", "bf3", "cx6", "dram", "eadr", "hints",
+                              "hints-1dimm", "msync", "styx", "wave" }) {
         REQUIRE(std::string(preset_of(name).name) == name);
         all += std::string(all.empty() ? "" : ", ") + name;
     }
-    REQUIRE(rpmi_preset_embedded_count == 7);
+    REQUIRE(rpmi_preset_embedded_count == 12);
     for (const char *name : { "", "ADR", "adr ", "hints.preset", "optane" })
         REQUIRE(refusal(name) == std::string("no preset is called \"") + name + "\": give one of " +
                                      all + ", or the path of a file, with a '/'");
@@ -108,6 +108,14 @@ TEST_CASE("preset: variants differ from preset hints in the values that they nam
         CHECK(preset.cost.dimms == (single ? 1 : 6));
         preset.cost.dimms = 6;
         CHECK(memcmp(&preset.cost, &hints.cost, sizeof(hints.cost)) == 0);
+    }
+    for (const char *name : { "hints", "cx6" })
+        CHECK(preset_of(name).cost.soc_cores == 0);
+    for (const char *name : { "bf2", "bf3", "styx", "wave" }) {
+        CAPTURE(name);
+        CHECK(preset_of(name).cost.soc_cores > 0);
+        CHECK(preset_of(name).cost.switch_latency == 300000);
+        CHECK(preset_of(name).cost.soc_payload < preset_of(name).cost.pcie_payload);
     }
     REQUIRE(preset_of("adr").unit_lines == 1);
     REQUIRE(preset_of("adr").granularity_bytes == 64);
