@@ -16,6 +16,7 @@
 #include <librpm/log.h>
 #include <librpm/model.h>
 #include <librpm/objects.h>
+#include <librpm/path.h>
 #include <librpm/plan.h>
 #include <librpm/reader.h>
 #include <librpm/region.h>
