@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model.c: <librpm/model.h>, <librpm/script.h>: a preset, and loads and scripts run on it.
+ * model.c: <librpm/model.h>, <librpm/script.h>, <librpm/path.h>: a preset, and loads, scripts and
+ * flows run on it.
  *
  * Tests: tests/unit/sim/perf/model_test.cpp
  */
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/opts.h"
+#include "sim/path/path_model.h"
 #include "sim/perf/cluster_model.h"
 #include "sim/perf/server_model.h"
 #include "sim/preset/preset.h"
@@ -103,4 +105,19 @@ int rpm_model_run_scripts(const struct rpm_model *model, const struct rpm_script
     if (err != 0)
         return err;
     return rpmi_opts_out(theirs_cost, &cost, sizeof(cost));
+}
+
+int rpm_model_run_paths(const struct rpm_model *model, const struct rpm_path_load *theirs,
+                        struct rpm_path_cost *costs)
+{
+    rpmi_begin();
+
+    struct rpm_path_load load = rpm_path_load_init();
+    int err;
+
+    RPM_ASSERT(model != NULL && theirs != NULL && costs != NULL);
+    err = rpmi_opts_in(&load, sizeof(load), theirs);
+    if (err != 0)
+        return err;
+    return rpmi_paths_run(&model->preset.cost, &load, costs);
 }

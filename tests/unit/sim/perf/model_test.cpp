@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench.h"
 
+#include <librpm/path.h>
+
 #include <set>
 
 namespace
@@ -171,4 +173,22 @@ TEST_CASE("model: a failed allocation anywhere is an error and leaks nothing", "
     } while (err != 0);
     CHECK(failed >= 10);
     CHECK(cost.ops == 100);
+}
+
+TEST_CASE("model: flows are run, and a load of another version is refused", "[unit]")
+{
+    Model model("bf2");
+    rpm_path_flow flow = {};
+    rpm_path_load load = rpm_path_load_init();
+    rpm_path_cost cost;
+
+    flow.path = RPM_PATH_SOC;
+    load.flows = &flow;
+    load.count = 1;
+    REQUIRE(rpm_model_run_paths(model, &load, &cost) == 0);
+    CHECK(cost.ops == 20000);
+    flow.path = 6;
+    CHECK(rpm_model_run_paths(model, &load, &cost) == RPM_E_INVAL);
+    load.size = 1;
+    CHECK(rpm_model_run_paths(model, &load, &cost) == RPM_E_INVAL);
 }
