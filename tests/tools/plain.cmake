@@ -14,3 +14,8 @@ target_link_libraries(hints_canary PRIVATE rpm_testing rpm_tool rpm_build)
 add_dependencies(rpm_short_tests hints_canary)
 rpm_script_test(hints_canary LABEL canary short
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/hints_canary_test $<TARGET_FILE:hints_canary>)
+
+# Paths of a server with a DPU: the program, and published figures.
+tool_test(pathbench 240 rpm-pathbench)
+rpm_script_test(paths_check LABEL unit TIMEOUT 240
+    COMMAND $<TARGET_FILE:rpm-pathbench> --check ${PROJECT_SOURCE_DIR}/paths)

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check.h: published figures, and whether the model has them.
+ */
+#ifndef RPM_PATHS_CHECK_H
+#define RPM_PATHS_CHECK_H
+
+#include <cstdint>
+#include <string>
+
+namespace paths
+{
+
+/* Judge all figures in expected/ of @folder, print each, and at last "figures N within N". True:
+ * all that outside.csv there does not list are within. */
+bool check(const std::string &folder, uint64_t seed);
+
+} // namespace paths
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * model.h: flows on a preset of the performance model.
+ */
+#ifndef RPM_PATHS_MODEL_H
+#define RPM_PATHS_MODEL_H
+
+#include "tool.h"
+
+#include <librpm/path.h>
+#include <string>
+#include <vector>
+
+namespace paths
+{
+
+using Flows = std::vector<rpm_path_flow>;
+using Costs = std::vector<rpm_path_cost>;
+
+Costs run(const std::string &preset, const Flows &flows, uint64_t seed);
+
+/* As users name them: 1, 2, 3R, 3D, 4; read, write, send. */
+const std::vector<std::string> &path_names();
+const std::vector<std::string> &op_names();
+uint32_t path_of(const std::string &name);
+uint32_t op_of(const std::string &name);
+const std::string &path_name(uint32_t path);
+
+double mops(const rpm_path_cost &cost);
+double gbs(const rpm_path_cost &cost);
+double ns(uint64_t ps);
+
+} // namespace paths
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rpm_pathbench.cc: what operations cost on the paths of a server with a DPU, on the performance
+ * model: a sweep over paths, operations, sizes and depths; the rules for users, on and off; and
+ * comparisons with published figures.
+ */
+#include "cases.h"
+#include "check.h"
+#include "cli.h"
+
+#include <nlohmann/json.hpp>
+
+namespace
+{
+
+using Json = nlohmann::ordered_json;
+
+const char kExamples[] = "Examples:\n"
+                         "  rpm-pathbench --path 1,2 --op read --size 64,4K\n"
+                         "  rpm-pathbench --preset bf3 --json\n"
+                         "  rpm-pathbench --rules\n"
+                         "  rpm-pathbench --check paths     (published figures; in the sources)\n";
+
+struct Options {
+    std::string preset = "bf2";
+    std::vector<std::string> paths = paths::path_names();
+    std::vector<std::string> ops = paths::op_names();
+    std::vector<std::string> sizes = { "64", "4K", "64K" };
+    std::vector<uint32_t> depths = { 1, 16 };
+    uint32_t threads = 1;
+    uint64_t seed = 1;
+    std::string check;
+    bool rules = false;
+    bool json = false;
+};
+
+/* Cores answer messages on paths 1 and 2 only. */
+bool exists(const rpm_path_flow &flow)
+{
+    return flow.op != RPM_PATH_SEND || flow.path <= RPM_PATH_SOC;
+}
+
+std::string row_text(const Json &row)
+{
+    char text[160];
+
+    std::snprintf(text, sizeof(text),
+                  "%-4s %-6s %9llu B x%-3llu %10.3f M/s %9.3f GB/s  p50 %11.1f ns  p99 %11.1f ns\n",
+                  row["path"].get<std::string>().c_str(), row["op"].get<std::string>().c_str(),
+                  row["bytes"].get<unsigned long long>(), row["depth"].get<unsigned long long>(),
+                  row["mops"].get<double>(), row["gbs"].get<double>(), row["p50_ns"].get<double>(),
+                  row["p99_ns"].get<double>());
+    return text;
+}
+
+Json row_of(const Options &options, const rpm_path_flow &flow)
+{
+    rpm_path_cost cost = paths::run(options.preset, { flow }, options.seed)[0];
+
+    return { { "path", paths::path_name(flow.path) },
+             { "op", paths::op_names()[flow.op] },
+             { "bytes", flow.bytes },
+             { "threads", flow.threads },
+             { "depth", flow.depth },
+             { "mops", paths::mops(cost) },
+             { "gbs", paths::gbs(cost) },
+             { "p50_ns", paths::ns(cost.p50_ps) },
+             { "p99_ns", paths::ns(cost.p99_ps) },
+             { "pcie0_bytes", cost.pcie0_bytes },
+             { "pcie1_bytes", cost.pcie1_bytes },
+             { "bytes_moved", cost.bytes } };
+}
+
+std::vector<rpm_path_flow> flows_of(const Options &options)
+{
+    std::vector<rpm_path_flow> flows;
+
+    for (const std::string &path : options.paths)
+        for (const std::string &op : options.ops)
+            for (const std::string &size : options.sizes)
+                for (uint32_t depth : options.depths) {
+                    rpm_path_flow flow = {};
+
+                    flow.path = paths::path_of(path);
+                    flow.op = paths::op_of(op);
+                    flow.threads = options.threads;
+                    flow.depth = depth;
+                    if (!cli::parse_size(size, &flow.bytes) || flow.bytes == 0)
+                        throw cli::Failure("--size: not a size: " + size);
+                    if (exists(flow))
+                        flows.push_back(flow);
+                }
+    return flows;
+}
+
+void sweep(const Options &options)
+{
+    Json rows = Json::array();
+
+    for (const rpm_path_flow &flow : flows_of(options)) {
+        rows.push_back(row_of(options, flow));
+        if (!options.json)
+            cli::print(row_text(rows.back()));
+    }
+    if (options.json)
+        cli::print(Json{ { "preset", options.preset }, { "rows", rows } }.dump(2) + "\n");
+}
+
+void show_rules(const Options &options)
+{
+    Json rows = Json::array();
+
+    for (const paths::Rule &rule : paths::rules()) {
+        double on = paths::measure(rule.on, rule.metric, options.seed);
+        double off = paths::measure(rule.off, rule.metric, options.seed);
+        char text[160];
+
+        rows.push_back({ { "rule", rule.id },
+                         { "what", rule.what },
+                         { "number", rule.number },
+                         { "on", on },
+                         { "off", off },
+                         { "gain", rule.less ? off / on : on / off } });
+        std::snprintf(text, sizeof(text), "%s  on %12.3f  off %12.3f  x%-8.2f ", rule.id.c_str(), on,
+                      off, rule.less ? off / on : on / off);
+        if (!options.json)
+            cli::print(text + rule.what + "; " + rule.number + "\n");
+    }
+    if (options.json)
+        cli::print(Json{ { "rules", rows } }.dump(2) + "\n");
+}
+
+int dispatch(const Options &options)
+{
+    if (!options.check.empty())
+        return paths::check(options.check, options.seed) ? cli::kDone : cli::kFailed;
+    if (options.rules)
+        show_rules(options);
+    else
+        sweep(options);
+    return cli::kDone;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    CLI::App app("Show what operations cost on the paths of a server with a DPU", "rpm-pathbench");
+    Options options;
+
+    app.footer(kExamples);
+    app.add_option("--preset", options.preset,
+                   "Platform: bf2, bf3, styx, wave, cx6 (path 1 alone), or a preset file");
+    app.add_option("--path", options.paths, "1, 2, 3R, 3D, 4")
+        ->delimiter(',')
+        ->check(CLI::IsMember(paths::path_names()));
+    app.add_option("--op", options.ops, "read, write, send; of a copy: from or to the host")
+        ->delimiter(',')
+        ->check(CLI::IsMember(paths::op_names()));
+    app.add_option("--size", options.sizes, "Bytes of one operation: 64,4K")->delimiter(',');
+    app.add_option("--depth", options.depths, "Operations of a thread outstanding")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 64));
+    app.add_option("--threads", options.threads, "Threads of clients, or of the SoC")
+        ->check(CLI::Range(1, 4096));
+    app.add_option("--seed", options.seed, "Of every choice the model makes");
+    app.add_flag("--json", options.json, "Write JSON");
+    CLI::Option *rules =
+        app.add_flag("--rules", options.rules, "Show each rule's effect on preset bf2, on and off");
+    app.add_option("--check", options.check,
+                   "Compare presets cx6 and bf2 with published figures; exit code 1 if one is "
+                   "outside that is not listed")
+        ->type_name("FOLDER")
+        ->expected(0, 1)
+        ->default_str("paths")
+        ->excludes(rules);
+    return cli::run(app, argc, argv, [&options] { return dispatch(options); });
+}
