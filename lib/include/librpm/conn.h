@@ -5,7 +5,7 @@
  *
  * URLs: "shm:NAME[,mode=auto|direct|ring][,wrap=trace+count]",
  * "verbs://HOST:PORT[/POOL]", "tcp://HOST:PORT[/POOL][,tls=CAFILE]", "unix:NAME",
- * "sim:seed=N,preset=P".
+ * "sim:seed=N,preset=P"; each with ",agent=URL" for an agent beside the server (agent.h).
  */
 #ifndef LIBRPM_CONN_H
 #define LIBRPM_CONN_H
