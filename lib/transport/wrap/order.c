@@ -7,8 +7,8 @@
  * records and the WRITEs in front of it have completed: before that the NIC may still send them
  * again, and staging memory must keep their bytes.
  *
- * An ORDER that is not fulfilled after RPMI_ORDER_NS, or whose agent is away, is done by a PERSIST
- * of the same bytes, on the server's link behind the WRITEs.
+ * An ORDER that is not fulfilled in time (RPMI_ORDER_NS), or whose agent is away, is done by a
+ * PERSIST of the same bytes, on the server's link behind the WRITEs.
  *
  * Invariants
  *   completions are reported in the order of posts, though the two links answer independently
@@ -109,7 +109,7 @@ static bool judge_orders(struct rpmi_order *order, bool away, uint64_t now_ns)
 
     for (uint32_t i = 0; i < order->used; i++) {
         struct rpmi_order_entry *entry = rpmi_order_entry(order, i);
-        bool late = now_ns - entry->posted_ns > RPMI_ORDER_NS && !RPMI_CANARY(ORDER_ENDLESS);
+        bool late = now_ns - entry->posted_ns > order->patience_ns && !RPMI_CANARY(ORDER_ENDLESS);
 
         if (!entry->is_order || entry->done || entry->persisting)
             continue; /* a PERSIST that was posted ends the ORDER when it completes */
@@ -176,7 +176,7 @@ static bool turn(struct rpmi_order *order, uint64_t dial_ns)
     if (rpmi_agent_take(&order->agent, order->wrap.link.server_epoch, level_of(order), now_ns))
         reaped = true;
     away = rpmi_agent_is_away(&order->agent, now_ns,
-                              RPMI_CANARY(ORDER_ENDLESS) ? UINT64_MAX : RPMI_ORDER_NS);
+                              RPMI_CANARY(ORDER_ENDLESS) ? UINT64_MAX : order->patience_ns);
     if (judge_orders(order, away, now_ns) && rpmi_agent_is_free(&order->agent, now_ns, dial_ns))
         ask(order, now_ns);
     return reaped;
@@ -242,7 +242,7 @@ static uint64_t next_turn_ns(struct rpmi_order *order)
 
     for (uint32_t i = 0; i < order->used; i++) {
         const struct rpmi_order_entry *entry = rpmi_order_entry(order, i);
-        uint64_t at_ns = entry->posted_ns + RPMI_ORDER_NS + 1;
+        uint64_t at_ns = entry->posted_ns + order->patience_ns + 1;
 
         if (!entry->is_order || entry->done || entry->persisting)
             continue;
@@ -426,6 +426,9 @@ int rpmi_order_open(struct rpmi_link *inner, const struct rpmi_agent_address *ad
     if (order == NULL)
         return RPM_E_NOMEM;
     order->epoll_fd = open_events(inner);
+    /* The user gives the connection up after timeout_us: leave the server time for its part. */
+    order->patience_ns =
+        timeout_us * 1000 / 2 < RPMI_ORDER_NS ? timeout_us * 1000 / 2 : RPMI_ORDER_NS;
     err = open_rings(order, inner);
     if (err == 0)
         err = rpmi_agent_open(&order->agent, address, order->epoll_fd, inner->ops->now_ns(inner),

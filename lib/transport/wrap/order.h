@@ -11,7 +11,8 @@
 #include "transport/transport.h"
 #include "transport/wrap/agent.h"
 
-/* An ORDER that is not fulfilled by then is done by a PERSIST: an agent costs no more than this. */
+/* An ORDER that is not fulfilled by then, or after half of the connection's timeout, is done by a
+ * PERSIST: an agent costs no more than this. */
 #define RPMI_ORDER_NS 10000000ull
 
 /*

@@ -55,14 +55,15 @@ struct rpmi_order {
     uint32_t sent_first;
     uint32_t sent_used;
     struct rpmi_order_sent *sent;
-    uint32_t unsignaled; /* ops posted to the server's link since its last signaled one */
-    uint64_t idle_ns;    /* how long the next wait for an event of the device model is */
-    uint64_t pause_ns;   /* between the last two questions about the same records */
-    uint64_t again_ns;   /* not before this ask again about the same records */
-    uint64_t asked_end;  /* where the last question ended */
-    int epoll_fd;        /* of both links; -1: one of them has no descriptors */
-    void *word;          /* a byte of staging memory, for a READ whose result is not used */
-    bool failed;         /* an op has failed: what completes behind it means nothing any more */
+    uint32_t unsignaled;  /* ops posted to the server's link since its last signaled one */
+    uint64_t patience_ns; /* with an ORDER */
+    uint64_t idle_ns;     /* how long the next wait for an event of the device model is */
+    uint64_t pause_ns;    /* between the last two questions about the same records */
+    uint64_t again_ns;    /* not before this ask again about the same records */
+    uint64_t asked_end;   /* where the last question ended */
+    int epoll_fd;         /* of both links; -1: one of them has no descriptors */
+    void *word;           /* a byte of staging memory, for a READ whose result is not used */
+    bool failed;          /* an op has failed: what completes behind it means nothing any more */
     struct rpmi_op ops[RPMI_BATCH_OPS_MAX];
 };
 

@@ -80,6 +80,19 @@ TEST_CASE("order: what is not certified in time is persisted by the server", "[u
     CHECK(ordered.poll().empty());
 }
 
+TEST_CASE("order: it is given up before the connection is", "[unit]")
+{
+    Ordered ordered(1000);
+
+    ordered.post({ Ordered::write(7), Ordered::order_of(7, 64, 128) });
+    ordered.pass(400000);
+    CHECK(ordered.poll().empty());
+    CHECK(ordered.kinds() == Kinds{ RPMI_OP_WRITE });
+    ordered.pass(200000);
+    CHECK(ordered.poll().empty());
+    CHECK(ordered.kinds() == Kinds{ RPMI_OP_WRITE, RPMI_OP_PERSIST });
+}
+
 TEST_CASE("order: an agent that answers nonsense is left alone, and asked again later", "[unit]")
 {
     static const uint64_t other[] = { 1, 2 };

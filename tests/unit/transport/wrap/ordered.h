@@ -112,14 +112,14 @@ struct Ordered {
     Fake server;
     rpmi_link *link = nullptr;
 
-    Ordered()
+    explicit Ordered(uint64_t timeout_us = 5000000)
     {
         rpmi_agent_address address = agent.address();
 
         server.link.facts.methods = 1u << RPM_METHOD_MESSAGE;
         server.link.facts.domain = RPM_DOMAIN_ADR;
         server.link.depth = 64;
-        REQUIRE(rpmi_order_open(&server.link, &address, 1000, &link) == 0);
+        REQUIRE(rpmi_order_open(&server.link, &address, timeout_us, &link) == 0);
         learn(RPMI_CALL_OPEN, 0, READ_KEY);
         learn(RPMI_CALL_CLAIM, READ_KEY, WRITE_KEY);
         server.late = 0;
