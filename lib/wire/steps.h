@@ -25,8 +25,8 @@ enum rpmi_step_kind {
     RPMI_STEP_WRITE = 2,
     RPMI_STEP_CAS = 3,
     RPMI_STEP_FAA = 4,
-    RPMI_STEP_PROVE = 5 /* is a log's writer right that records are whole? Its result is a
-                           certificate (wire/certificate.h) */
+    RPMI_STEP_PROVE = 5 /* which records of a log, from one LSN to another, are whole? Its result is
+                           a certificate (wire/certificate.h) */
 };
 
 enum rpmi_step_flag {

@@ -88,7 +88,7 @@ enum Canary : uint32_t {
     kCanarySpanPrimary = 15,   /* bytes of spans are written to the primary alone */
     kCanarySpanUnmarked = 16,  /* slabs of spans are not marked when they are written */
     kCanaryVisible = 17, /* rows and bytes of spans are acknowledged before they are durable */
-    kCanarySpare = 18    /* slots that dead sessions had taken are free, also if they have rows */
+    kCanarySpare = 18    /* a recovery returns each slot that a log names, used since or not */
 };
 
 /* What a recovery found and did. */
@@ -96,7 +96,7 @@ struct Recovery {
     uint32_t coordinators = 0; /* whose logs were taken over */
     uint64_t records = 0;      /* redo records read */
     uint64_t rows = 0;         /* copies of rows written from records: they were older, or torn */
-    uint64_t locks = 0;        /* of dead or fenced transactions, freed; 0 of one coordinator */
+    uint64_t locks = 0;        /* freed by a recovery of all; of one coordinator they end alone */
     uint64_t slots = 0;        /* of dead or fenced sessions, returned */
 };
 
@@ -130,7 +130,7 @@ class Cluster
      * otherwise. Throws Error. */
     Recovery recover() const;
 
-    /* Fence one coordinator, complete its logged transactions, and free its locks. */
+    /* Fence one coordinator, complete its transactions, return its spare slots, void its locks. */
     Recovery recover(uint32_t coordinator) const;
 
     /* As recover(coordinator), unless the session of the coordinator is connected to a server.

@@ -49,7 +49,7 @@ static inline struct rpm_agent_opts rpm_agent_opts_init(void)
 
 struct rpm_agent_stats {
     size_t size;     /* sizeof this struct as the caller compiled it */
-    uint64_t orders; /* lists of PROVEs of clients that were answered */
+    uint64_t orders; /* lists answered; one may ask for several flushes */
     uint64_t lists;  /* sent to the server for these */
     uint64_t failed; /* orders that could not be answered, because the server was away */
     uint64_t dials;  /* connections made to the server */

@@ -5,7 +5,7 @@
  *
  * URLs: "shm:NAME[,mode=auto|direct|ring][,wrap=trace+count]",
  * "verbs://HOST:PORT[/POOL]", "tcp://HOST:PORT[/POOL][,tls=CAFILE]", "unix:NAME",
- * "sim:seed=N,preset=P"; each with ",agent=URL" for an agent beside the server (agent.h).
+ * "sim:seed=N,preset=P"; all but shm: in mode direct take ",agent=URL", an agent (agent.h).
  */
 #ifndef LIBRPM_CONN_H
 #define LIBRPM_CONN_H
@@ -64,7 +64,7 @@ static inline struct rpm_conn_opts rpm_conn_opts_init(void)
  *           RPM_E_PROTO, RPM_E_TIMEDOUT, RPM_E_LOST, RPM_E_NOCAP (this link lacks the mode or
  *           method), RPM_E_NOMEM, RPM_E_NOENT, RPM_E_IO (file of a sim: preset).
  * Threads:  setup only; the connection then belongs to the calling thread.
- * Cost:     blocks up to timeout_us; allocates all that the connection will ever need. Before that
+ * Cost:     blocks up to timeout_us, twice with an agent; allocates all that it needs. Before that
  *           the system resolves the name of a host, which takes at most timeout x attempts x
  *           servers of resolv.conf(5), by default 10 s for each server. A numeric address or a Unix
  *           socket needs no lookup.

@@ -4,7 +4,7 @@
  * time, a seed and power cuts, against which users can test their own recovery. It runs in one
  * thread; all times are virtual.
  *
- * These functions, and those of model.h and script.h, are in librpm-sim: link with it (pkg-config
+ * Link with librpm-sim: it has these functions, and those of model.h, script.h, path.h (pkg-config
  * librpm-sim, CMake librpm::sim). A program that only opens sim: addresses is linked with librpm
  * alone, which then loads librpm-sim.
  */

@@ -32,8 +32,8 @@ struct rpm_conn_stats {
                                   shm: direct, where an operation completes when it is posted */
     uint64_t sent_bytes;       /* in these messages */
     uint64_t received_bytes;   /* in the replies */
-    uint64_t orders;           /* of these flushes, those that went by way of an agent */
-    uint64_t order_fallbacks;  /* orders that the agent did not fulfil in time: the server did */
+    uint64_t orders;           /* of the flushes, those posted with method order */
+    uint64_t order_fallbacks;  /* of these, those that the server fulfilled, not the agent */
 };
 
 static inline struct rpm_conn_stats rpm_conn_stats_init(void)

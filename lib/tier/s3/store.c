@@ -3,7 +3,8 @@
  * store.c: segments as objects of a bucket: PREFIX/ID/FIRST-END.seg, the names that a folder has.
  *
  * Invariants
- *   an object is stored whole by one request, or not at all; it is never replaced
+ *   an object is stored whole by one request, or not at all; a store that implements If-None-Match
+ *     does not replace it
  *   put() returns 0 only when the store has answered, and sent the same bytes back
  *
  * Tests: tests/unit/tier/s3/store_test.cpp, tests/tools/object_store_test

@@ -12,7 +12,7 @@
 #include "transport/wrap/agent.h"
 
 /* An ORDER that is not fulfilled by then, or after half of the connection's timeout, is done by a
- * PERSIST: an agent costs no more than this. */
+ * PERSIST. Besides, a post may block for 20 ms to dial an agent that was away. */
 #define RPMI_ORDER_NS 10000000ull
 
 /*
