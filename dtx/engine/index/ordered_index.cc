@@ -69,13 +69,13 @@ static Task<Access *> leaf_later(Store &store, ReadWriteSet &set, Address root, 
         if (!at)
             continue;
 
-        bool known = set.find(*at) != nullptr;
+        Access *known = set.find(*at);
+        bool used = known != nullptr && known->seen; /* leaf_now() may have read it for nothing */
         Access *access = co_await fetch_node(store, set, *at);
 
         if (is_leaf_of(access, key))
             co_return access;
-        if (!known)
-            access->seen = false;
+        access->seen = used;
     }
     co_return (co_await path_to_leaf(store, set, root, key)).back();
 }
