@@ -2,6 +2,9 @@
 /*
  * certificate.c: encode and decode certificates, with their proofs.
  *
+ * Invariant: a proof is made of, and compared with, bytes in private memory: the other side may be
+ * able to change the certificate meanwhile, as over shared memory.
+ *
  * Format: FORMAT.md, section 12.   Tests: tests/unit/wire/certificate_test.cpp
  */
 #include "wire/certificate.h"
@@ -51,17 +54,18 @@ static int prove(const unsigned char *bytes, const uint64_t key[RPMI_CERTIFICATE
 int rpmi_certificate_put(void *bytes, const struct rpmi_certificate *certificate,
                          const uint64_t key[RPMI_CERTIFICATE_KEY_WORDS])
 {
-    unsigned char *to = bytes;
+    unsigned char own[RPMI_CERTIFICATE_BYTES];
     unsigned char mac[RPMI_MAC_BYTES];
     int err;
 
     RPM_ASSERT(certificate->status == 0 && certificate->first_lsn <= certificate->end_lsn);
     RPM_ASSERT(certificate->epoch != 0 && certificate->server_epoch != 0);
-    rpmi_layout_put(&rpmi_certificate_layout, to, certificate);
-    err = prove(to, key, mac);
+    rpmi_layout_put(&rpmi_certificate_layout, own, certificate);
+    err = prove(own, key, mac);
     if (err != 0)
         return err;
-    memcpy(to + AT_PROOF, mac, PROOF_BYTES);
+    memcpy(own + AT_PROOF, mac, PROOF_BYTES);
+    memcpy(bytes, own, sizeof(own));
     return 0;
 }
 
@@ -76,13 +80,17 @@ void rpmi_certificate_refuse(void *bytes, int status)
 int rpmi_certificate_get(const void *bytes, const uint64_t key[RPMI_CERTIFICATE_KEY_WORDS],
                          struct rpmi_certificate *certificate)
 {
-    const unsigned char *from = bytes;
+    unsigned char from[RPMI_CERTIFICATE_BYTES];
     struct rpmi_certificate found;
-    const char *wrong = rpmi_layout_get(&rpmi_certificate_layout, from, &found);
+    const char *wrong;
     unsigned char mac[RPMI_MAC_BYTES];
     unsigned char given[RPMI_MAC_BYTES];
     int err;
 
+    memcpy(from, bytes, sizeof(from));
+    /* Keeps the compiler from reading the shared original again instead of the copy. */
+    __asm__ volatile("" : "+m"(from));
+    wrong = rpmi_layout_get(&rpmi_certificate_layout, from, &found);
     if (wrong != NULL || found.status > 0 || found.status < -RPMI_ERRNO_MAX)
         return rpmi_fail(RPM_E_PROTO, "no certificate: %s", wrong != NULL ? wrong : "its status");
     if (found.status != 0)
