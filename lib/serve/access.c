@@ -250,6 +250,7 @@ static void write_certificates(const struct rpm_server *server, struct rpmi_batc
             rpmi_certificate_refuse(pending->at, batch->msync_status);
     }
     batch->proofs_n = 0;
+    batch->proofs_bytes = 0;
 }
 
 void rpmi_batch_sync(struct rpm_server *server, struct rpmi_batch *batch)

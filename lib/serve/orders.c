@@ -110,11 +110,12 @@ int rpmi_orders_do(struct rpm_server *server, uint32_t client, const struct rpmi
         return hand_over(server->orders, client, op);
     if (order->state != RPMI_ORDER_DONE)
         return RPMI_HELD;
-    RPM_ASSERT(order->answer_bytes == op->len); /* it is the same request */
+    order->state = RPMI_ORDER_FREE;
+    if (order->answer_bytes != op->len)
+        return RPM_E_PROTO; /* another request than the one that was held */
     status = order->status;
     if (status == 0)
         memcpy(op->into, order->answer, order->answer_bytes);
-    order->state = RPMI_ORDER_FREE;
     return status;
 }
 

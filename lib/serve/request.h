@@ -23,6 +23,7 @@ struct rpm_server;
 
 #define RPMI_DIRTY_MAX 64u
 #define RPMI_PROOFS_MAX 64u
+#define RPMI_PROOFS_BYTES (1u << 20) /* a batch reads no further record than this for them */
 
 struct rpmi_dirty {
     uint64_t first; /* whole pages */
@@ -42,6 +43,7 @@ struct rpmi_batch {
                                                 batch */
     struct rpmi_dirty dirty[RPMI_DIRTY_MAX]; /* ranges to msync before the answers */
     uint32_t proofs_n;                       /* certificates to make, in server->proofs */
+    uint64_t proofs_bytes; /* of the records in them, which were read under the lock */
 };
 
 /* The bytes of a request that this batch carries out: [from, from + len) of the request's @len. A
@@ -101,6 +103,7 @@ static inline void rpmi_batch_begin(struct rpmi_batch *batch)
     batch->dirty_n = 0;
     batch->msync_status = 0;
     batch->proofs_n = 0;
+    batch->proofs_bytes = 0;
 }
 
 /* Fence the stores and flushes of the batch. Under the lock. */

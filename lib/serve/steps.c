@@ -93,7 +93,7 @@ static void carry_out_prove(struct serve_walk *walk, const struct rpmi_step *ste
     bool durable = walk->durable && walk->server->pool.facts.domain != RPM_DOMAIN_NONE;
     struct rpmi_pending_proof *pending = &walk->server->proofs[batch->proofs_n];
 
-    if (batch->proofs_n == RPMI_PROOFS_MAX) {
+    if (batch->proofs_n == RPMI_PROOFS_MAX || batch->proofs_bytes >= RPMI_PROOFS_BYTES) {
         rpmi_certificate_refuse(result, RPM_E_BUSY);
         return;
     }
@@ -102,6 +102,8 @@ static void carry_out_prove(struct serve_walk *walk, const struct rpmi_step *ste
     pending->at = result;
     rpmi_service_prove(walk->server->service, step, durable ? RPM_DURABLE : RPM_VISIBLE,
                        &pending->proof);
+    batch->proofs_bytes +=
+        pending->proof.certificate.end_lsn - pending->proof.certificate.first_lsn;
     if (RPMI_CANARY(CERTIFICATE_EARLY)) {
         rpmi_proof_write(&pending->proof, result);
         batch->proofs_n--;

@@ -91,6 +91,7 @@ static int carry_out(struct rpm_server *server, struct rpmi_serve_ring *ring,
         ring->held = status == RPMI_HELD;
         if (RPMI_UNLIKELY(ring->held)) {
             ring->answered = rpmi_orders_answered(server->orders);
+            ring->whole = *slot;
             return 1;
         }
         *room -= part.len;
@@ -143,7 +144,7 @@ static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
 
         /* Keeps the compiler from reading the shared original again instead of the copy. */
         __asm__ volatile("" : "+m"(slot));
-        if (RPMI_UNLIKELY(ring->carried != 0))
+        if (RPMI_UNLIKELY(ring->carried != 0 || ring->held))
             slot = ring->whole; /* the copy that was checked when the request began */
         status = carry_out(server, ring, &slot, index, &room, batch);
         if (RPMI_UNLIKELY(status > 0))

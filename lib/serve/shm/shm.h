@@ -43,7 +43,7 @@ struct rpmi_serve_ring {
     uint64_t failures;      /* the server's own count: a client can overwrite the shared one */
     int32_t post_status;    /* why an earlier request of the same post failed; 0: none did */
     uint64_t carried;       /* bytes of the next request that were carried out already */
-    struct rpmi_slot whole; /* that request, while carried is not 0 */
+    struct rpmi_slot whole; /* that request, while carried is not 0 or held */
     bool held;              /* the next request waits for an agent's answer */
     uint64_t answered;      /* orders answered when it was tried last */
     int fd;
