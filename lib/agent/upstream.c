@@ -107,18 +107,17 @@ static void part(struct rpmi_upstream *upstream)
     upstream->taken = 0;
 }
 
+/* Take the answer, if it is there. A link that is lost is noticed here, also an idle one. */
 static bool take_answer(struct rpmi_upstream *upstream, uint64_t now_ns)
 {
     struct rpmi_done done;
     uint32_t carried = 0;
     int n;
 
-    if (upstream->taken == 0)
-        return false;
     n = upstream->link->ops->poll(upstream->link, &done, 1);
     if (n == 0 && upstream->link->lost == 0)
         return false;
-    if (n == 1 && done.status == 0 &&
+    if (n == 1 && done.status == 0 && upstream->taken != 0 &&
         rpmi_steps_answer_get(upstream->answer, upstream->steps, &carried) == 0 &&
         carried == upstream->steps)
         part(upstream);
@@ -215,7 +214,7 @@ int rpmi_upstream_arm(struct rpmi_upstream *upstream, uint64_t *by_ns)
         *by_ns = upstream->dial_at_ns < *by_ns ? upstream->dial_at_ns : *by_ns;
         return 0;
     }
-    return upstream->taken == 0 ? 0 : upstream->link->ops->arm(upstream->link, by_ns);
+    return upstream->link->ops->arm(upstream->link, by_ns);
 }
 
 void rpmi_upstream_close(struct rpmi_upstream *upstream)

@@ -198,15 +198,16 @@ void rpmi_agent_send(struct rpmi_agent *agent, const struct rpmi_ask *asks, uint
         return;
     }
     memcpy(agent->ask, asks, n * sizeof(asks[0]));
+    for (uint32_t i = 0; i < n; i++)
+        agent->ask[i].epoch = rpmi_agent_claim(agent, asks[i].key)->epoch;
     agent->asks = n;
     agent->asked_ns = now_ns;
     agent->stats.lists++;
     agent->stats.orders += n;
 }
 
-/* Does the certificate say of the claim what was asked? */
-static void judge(struct rpmi_agent *agent, uint32_t i, uint32_t server_epoch, enum rpm_level level,
-                  uint64_t now_ns)
+/* Does the certificate say of the claim what was asked? False: it is none. */
+static bool judge(struct rpmi_agent *agent, uint32_t i, uint32_t server_epoch, enum rpm_level level)
 {
     const struct rpmi_ask *ask = &agent->ask[i];
     const unsigned char *bytes =
@@ -215,23 +216,29 @@ static void judge(struct rpmi_agent *agent, uint32_t i, uint32_t server_epoch, e
     struct rpmi_certificate found;
     int err;
 
-    if (claim == NULL)
-        return;
+    if (claim == NULL || claim->epoch != ask->epoch)
+        return true; /* the claim has ended meanwhile */
     err = rpmi_certificate_get(bytes, claim->certificate_key, &found);
     if (err == RPM_E_BUSY)
-        return; /* the server had too much to certify at once: ask again */
+        return true; /* the server had too much to certify at once: ask again */
     if (RPMI_CANARY(ORDER_SHORT) && err == 0)
         found.end_lsn = ask->end_lsn;
     if (err != 0 || found.log_id != claim->log_id || found.epoch != claim->epoch ||
-        found.server_epoch != server_epoch || found.level < (uint32_t)level) {
-        agent->stats.refused++;
-        leave_alone(agent, now_ns); /* it is of no use, whether it lies or the claim has ended */
-        return;
-    }
-    if (!RPMI_CANARY(CERTIFICATE_BEYOND) && found.first_lsn > ask->first_lsn)
-        return; /* it may be true, but says nothing of the records in front */
-    if (found.end_lsn > claim->certified_lsn)
+        found.server_epoch != server_epoch || found.level < (uint32_t)level)
+        return false;
+    /* One that begins behind the records may be true, but says nothing of those in front. */
+    if ((RPMI_CANARY(CERTIFICATE_BEYOND) || found.first_lsn <= ask->first_lsn) &&
+        found.end_lsn > claim->certified_lsn)
         claim->certified_lsn = found.end_lsn;
+    return true;
+}
+
+/* An agent that closes the connection, or is gone, is noticed by a poll, also of an idle link. */
+static bool is_gone(struct rpmi_agent *agent)
+{
+    struct rpmi_done done;
+
+    return agent->link->ops->poll(agent->link, &done, 1) != 0 || agent->link->lost != 0;
 }
 
 bool rpmi_agent_take(struct rpmi_agent *agent, uint32_t server_epoch, enum rpm_level level,
@@ -239,11 +246,18 @@ bool rpmi_agent_take(struct rpmi_agent *agent, uint32_t server_epoch, enum rpm_l
 {
     struct rpmi_done done;
     uint32_t carried = 0;
+    uint32_t refused = 0;
     int n;
 
-    if (agent->asks == 0)
+    if (agent->link == NULL)
         return false;
-    RPM_ASSERT(agent->link != NULL);
+    if (agent->asks == 0) {
+        if (is_gone(agent)) {
+            hang_up(agent);
+            leave_alone(agent, now_ns);
+        }
+        return false;
+    }
     n = agent->link->ops->poll(agent->link, &done, 1);
     if (n == 0 && agent->link->lost == 0)
         return false;
@@ -254,8 +268,11 @@ bool rpmi_agent_take(struct rpmi_agent *agent, uint32_t server_epoch, enum rpm_l
         return true;
     }
     for (uint32_t i = 0; i < carried; i++)
-        judge(agent, i, server_epoch, level, now_ns);
+        refused += judge(agent, i, server_epoch, level) ? 0 : 1;
     agent->asks = 0;
+    agent->stats.refused += refused;
+    if (refused != 0)
+        leave_alone(agent, now_ns); /* it is of no use, whether it lies or the claim has ended */
     if (agent->away_until_ns <= now_ns) {
         agent->away_until_ns = 0;
         agent->pause_ns = RPMI_AGENT_PAUSE_NS;

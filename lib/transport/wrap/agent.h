@@ -35,6 +35,7 @@ struct rpmi_claimed {
 
 struct rpmi_ask {
     uint32_t key;
+    uint32_t epoch; /* of its claim; set by rpmi_agent_send() */
     uint64_t first_lsn;
     uint64_t end_lsn;
 };

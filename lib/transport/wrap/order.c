@@ -102,6 +102,21 @@ static bool is_certified(struct rpmi_order *order, const struct rpmi_order_entry
     return claim != NULL && claim->certified_lsn >= entry->end_lsn;
 }
 
+/* Is it an ORDER whose records the agent may still get certified? */
+static bool is_open(struct rpmi_order *order, const struct rpmi_order_entry *entry)
+{
+    return entry->is_order && !entry->done && !entry->persisting && !is_certified(order, entry) &&
+           rpmi_agent_claim(&order->agent, entry->piece[0].key) != NULL;
+}
+
+static bool has_open(struct rpmi_order *order)
+{
+    for (uint32_t i = 0; i < order->used; i++)
+        if (is_open(order, rpmi_order_entry(order, i)))
+            return true;
+    return false;
+}
+
 /* End what can end; have a PERSIST do what the agent does not. True: an ORDER waits for it. */
 static bool judge_orders(struct rpmi_order *order, bool away, uint64_t now_ns)
 {
@@ -126,8 +141,18 @@ static bool judge_orders(struct rpmi_order *order, bool away, uint64_t now_ns)
     return waits;
 }
 
+/* Where the records of an ORDER begin that are not certified yet. */
+static uint64_t open_lsn(struct rpmi_order *order, const struct rpmi_order_entry *entry)
+{
+    const struct rpmi_claimed *claim = rpmi_agent_claim(&order->agent, entry->piece[0].key);
+
+    RPM_ASSERT(claim != NULL && claim->certified_lsn < entry->end_lsn);
+    return claim->certified_lsn > entry->first_lsn ? claim->certified_lsn : entry->first_lsn;
+}
+
 /* Add an ORDER to the questions: to one that ends where it begins, or as a new one. */
-static uint32_t add_ask(struct rpmi_ask *asks, uint32_t n, const struct rpmi_order_entry *entry)
+static uint32_t add_ask(struct rpmi_ask *asks, uint32_t n, const struct rpmi_order_entry *entry,
+                        uint64_t first_lsn)
 {
     for (uint32_t i = 0; i < n; i++)
         if (asks[i].key == entry->piece[0].key) {
@@ -137,7 +162,11 @@ static uint32_t add_ask(struct rpmi_ask *asks, uint32_t n, const struct rpmi_ord
         }
     if (n == RPMI_ASKS_MAX)
         return n;
-    asks[n] = (struct rpmi_ask){ entry->piece[0].key, entry->first_lsn, entry->end_lsn };
+    asks[n] = (struct rpmi_ask){
+        .key = entry->piece[0].key,
+        .first_lsn = first_lsn,
+        .end_lsn = entry->end_lsn,
+    };
     return n + 1;
 }
 
@@ -145,21 +174,21 @@ static uint32_t add_ask(struct rpmi_ask *asks, uint32_t n, const struct rpmi_ord
 static void ask(struct rpmi_order *order, uint64_t now_ns)
 {
     struct rpmi_ask asks[RPMI_ASKS_MAX];
-    uint64_t end = 0;
+    uint64_t sum = 0; /* changes with the questions: with more records, and with fewer */
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < order->used; i++) {
         const struct rpmi_order_entry *entry = rpmi_order_entry(order, i);
 
-        if (!entry->is_order || entry->done || entry->persisting || is_certified(order, entry))
+        if (!is_open(order, entry))
             continue;
-        n = add_ask(asks, n, entry);
-        end += entry->end_lsn;
+        n = add_ask(asks, n, entry, open_lsn(order, entry));
+        sum += entry->end_lsn + open_lsn(order, entry);
     }
-    if (n == 0 || (end == order->asked_end && now_ns < order->again_ns))
+    if (n == 0 || (sum == order->asked_sum && now_ns < order->again_ns))
         return;
-    order->pause_ns = end == order->asked_end ? 2 * order->pause_ns : AGAIN_NS;
-    order->asked_end = end;
+    order->pause_ns = sum == order->asked_sum ? 2 * order->pause_ns : AGAIN_NS;
+    order->asked_sum = sum;
     order->again_ns = now_ns + order->pause_ns;
     rpmi_agent_send(&order->agent, asks, n, now_ns);
 }
@@ -169,15 +198,17 @@ static bool turn(struct rpmi_order *order, uint64_t dial_ns)
 {
     uint64_t now_ns = now_of(order);
     bool reaped = reap_inner(order);
+    bool is_free;
     bool away;
 
     if (order->wrap.link.lost != 0 || order->failed)
         return true;
     if (rpmi_agent_take(&order->agent, order->wrap.link.server_epoch, level_of(order), now_ns))
         reaped = true;
+    is_free = has_open(order) && rpmi_agent_is_free(&order->agent, now_ns, dial_ns);
     away = rpmi_agent_is_away(&order->agent, now_ns,
                               RPMI_CANARY(ORDER_ENDLESS) ? UINT64_MAX : order->patience_ns);
-    if (judge_orders(order, away, now_ns) && rpmi_agent_is_free(&order->agent, now_ns, dial_ns))
+    if (judge_orders(order, away || order->agent.link == NULL, now_ns) && is_free)
         ask(order, now_ns);
     return reaped;
 }
@@ -246,7 +277,7 @@ static uint64_t next_turn_ns(struct rpmi_order *order)
 
         if (!entry->is_order || entry->done || entry->persisting)
             continue;
-        if (order->agent.asks == 0 && !is_certified(order, entry))
+        if (order->agent.link != NULL && order->agent.asks == 0 && !is_certified(order, entry))
             at_ns = order->again_ns;
         by_ns = at_ns < by_ns ? at_ns : by_ns;
     }
@@ -265,7 +296,7 @@ static int order_arm(struct rpmi_link *link, uint64_t *by_ns)
     if (is_ready(order))
         return 1;
     there = rpmi_wrap_arm(link, by_ns);
-    if (there == 0 && order->agent.asks != 0)
+    if (there == 0 && order->agent.link != NULL) /* also while idle: it may be lost */
         there = order->agent.link->ops->arm(order->agent.link, by_ns);
     turn_ns = next_turn_ns(order);
     *by_ns = turn_ns < *by_ns ? turn_ns : *by_ns;

@@ -60,7 +60,7 @@ struct rpmi_order {
     uint64_t idle_ns;     /* how long the next wait for an event of the device model is */
     uint64_t pause_ns;    /* between the last two questions about the same records */
     uint64_t again_ns;    /* not before this ask again about the same records */
-    uint64_t asked_end;   /* where the last question ended */
+    uint64_t asked_sum;   /* of the LSNs in the last question: another one, if it differs */
     int epoll_fd;         /* of both links; -1: one of them has no descriptors */
     void *word;           /* a byte of staging memory, for a READ whose result is not used */
     bool failed;          /* an op has failed: what completes behind it means nothing any more */

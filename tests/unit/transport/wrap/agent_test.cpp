@@ -51,7 +51,7 @@ struct Talk {
     }
     void send(uint64_t first_lsn, uint64_t end_lsn)
     {
-        rpmi_ask ask = { WRITE_KEY, first_lsn, end_lsn };
+        rpmi_ask ask = { WRITE_KEY, 0, first_lsn, end_lsn };
 
         rpmi_agent_send(&agent, &ask, 1, now_ns);
         fake.fake.late = INT32_MAX;
