@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define OPEN_US 1000000u /* that opening a connection may wait for an agent that is stopped */
 #define AGENT_STAGING (1u << 20)
 
 int rpmi_agent_set_address(struct rpmi_agent_address *address, const char *url, const char *secret)
@@ -87,7 +88,7 @@ int rpmi_agent_open(struct rpmi_agent *agent, const struct rpmi_agent_address *a
     agent->address = *address;
     agent->epoll_fd = epoll_fd;
     agent->pause_ns = RPMI_AGENT_PAUSE_NS;
-    err = dial(agent, timeout_us);
+    err = dial(agent, timeout_us < OPEN_US ? timeout_us : OPEN_US);
     if (err != RPM_E_REFUSED && err != RPM_E_LOST && err != RPM_E_TIMEDOUT && err != RPM_E_NOENT)
         return err;
     leave_alone(agent, now_ns);

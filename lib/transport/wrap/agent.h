@@ -76,8 +76,8 @@ struct rpmi_agent {
 int rpmi_agent_set_address(struct rpmi_agent_address *address, const char *url, const char *secret);
 
 /*
- * Dial. 0, also if no agent listens there now, which is then one that is away; RPM_E_NOMEM,
- * RPM_E_NOCAP (the link carries no lists, or has no descriptor for @epoll_fd), or what
+ * Dial, for at most a second. 0, also if no agent answers there, which is then one that is away;
+ * RPM_E_NOMEM, RPM_E_NOCAP (the link carries no lists, or has no descriptor for @epoll_fd), or what
  * rpm_conn_open() says of another address, secret or version.
  */
 int rpmi_agent_open(struct rpmi_agent *agent, const struct rpmi_agent_address *address,
