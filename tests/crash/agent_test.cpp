@@ -12,32 +12,17 @@ static const uint64_t RUNS = 300; // for each scenario on each setup
 
 static std::vector<Scenario> log_scenarios()
 {
-    std::vector<Scenario> scenarios;
-
-    for (const char *name :
-         { "append_blocking", "append_pipelined", "append_shared",  "append_shared_two",
-           "append_more",     "append_batch",     "append_reserve", "wrap",
-           "large",           "trim_reuse",       "full_ring",      "recover_again",
-           "takeover",        "takeover_resume",  "many_writers",   "resume",
-           "resume_batch",    "resume_late",      "resume_two",     "follow" })
-        scenarios.push_back(scenario_of(name));
-    return scenarios;
+    return scenarios_of(
+        { "append_blocking", "append_pipelined", "append_shared",  "append_shared_two",
+          "append_more",     "append_batch",     "append_reserve", "wrap",
+          "large",           "trim_reuse",       "full_ring",      "recover_again",
+          "takeover",        "takeover_resume",  "many_writers",   "resume",
+          "resume_batch",    "resume_late",      "resume_two",     "follow" });
 }
 
 static std::vector<Setup> order_setups(std::initializer_list<const char *> hints)
 {
-    std::vector<Setup> setups;
-
-    for (const char *preset : { "adr", "adr-noddio", "eadr", "msync" })
-        for (const char *text : hints) {
-            Setup setup;
-
-            setup.preset = preset;
-            setup.hints = text;
-            setup.method = RPM_METHOD_ORDER;
-            setups.push_back(setup);
-        }
-    return setups;
+    return setups_of({ "adr", "adr-noddio", "eadr", "msync" }, hints, RPM_METHOD_ORDER);
 }
 
 TEST_CASE("crash: what an agent had certified survives every fault", "[crash]")

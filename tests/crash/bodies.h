@@ -19,6 +19,13 @@ const cuts::Scenario &scenario_of(const std::string &name);
 // Every platform and method that can promise @level, with all hints on.
 std::vector<cuts::Setup> legal_setups(uint32_t level);
 
+// Each preset with each setting of the hints.
+std::vector<cuts::Setup> setups_of(std::initializer_list<const char *> presets,
+                                   std::initializer_list<const char *> hints,
+                                   uint32_t method = RPM_METHOD_DEFAULT);
+
+std::vector<cuts::Scenario> scenarios_of(std::initializer_list<const char *> names);
+
 inline cuts::LogOracle &log_of(cuts::Run &run, const char *name, uint64_t capacity = 4096)
 {
     return run.add(std::make_unique<cuts::LogOracle>(name, capacity));

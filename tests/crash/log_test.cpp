@@ -9,33 +9,6 @@ using namespace cuts;
 static const uint64_t RUNS = 400;     // for each scenario on each setup
 static const uint64_t RUNS_FEW = 200; // for setups that differ only in a detail
 
-static std::vector<Setup> with_hints(std::initializer_list<const char *> presets,
-                                     std::initializer_list<const char *> hints,
-                                     uint32_t method = RPM_METHOD_DEFAULT)
-{
-    std::vector<Setup> setups;
-
-    for (const char *preset : presets)
-        for (const char *text : hints) {
-            Setup setup;
-
-            setup.preset = preset;
-            setup.hints = text;
-            setup.method = method;
-            setups.push_back(setup);
-        }
-    return setups;
-}
-
-static std::vector<Scenario> some(std::initializer_list<const char *> names)
-{
-    std::vector<Scenario> scenarios;
-
-    for (const char *name : names)
-        scenarios.push_back(scenario_of(name));
-    return scenarios;
-}
-
 TEST_CASE("crash: one line replays one run", "[crash]")
 {
     print_total_at_end();
@@ -66,30 +39,32 @@ TEST_CASE("crash: recovery, takeover and resuming lose and invent nothing", "[cr
 TEST_CASE("crash: what was stored in a tier before it was trimmed is never lost", "[crash]")
 {
     CHECK(explore_all(tier_scenarios(),
-                      with_hints({ "adr", "adr-noddio", "eadr", "msync" }, { "all" }),
+                      setups_of({ "adr", "adr-noddio", "eadr", "msync" }, { "all" }),
                       scaled(RUNS_FEW)) == 0);
 }
 
 TEST_CASE("crash: hints change nothing about what survives", "[crash]")
 {
     CHECK(explore_all(
-              some({ "append_pipelined", "append_more", "wrap", "large", "resume" }),
-              with_hints({ "adr", "adr-noddio", "eadr" }, { "none", "-H5", "-H6", "-H7", "-H9" }),
+              scenarios_of({ "append_pipelined", "append_more", "wrap", "large", "resume" }),
+              setups_of({ "adr", "adr-noddio", "eadr" }, { "none", "-H5", "-H6", "-H7", "-H9" }),
               scaled(RUNS_FEW)) == 0);
 }
 
 // H4 changes something only where the server CPU copies.
 TEST_CASE("crash: copies through the caches, written back, lose nothing", "[crash]")
 {
-    CHECK(explore_all(some({ "append_pipelined", "append_more", "wrap", "large", "resume" }),
-                      with_hints({ "adr", "eadr" }, { "none", "-H4" }, RPM_METHOD_COPY),
-                      scaled(RUNS_FEW)) == 0);
+    CHECK(
+        explore_all(scenarios_of({ "append_pipelined", "append_more", "wrap", "large", "resume" }),
+                    setups_of({ "adr", "eadr" }, { "none", "-H4" }, RPM_METHOD_COPY),
+                    scaled(RUNS_FEW)) == 0);
 }
 
 TEST_CASE("crash: at lower levels the death of a server or a client takes nothing", "[crash]")
 {
-    auto scenarios = some({ "append_blocking", "append_pipelined", "append_more", "append_batch",
-                            "wrap", "trim_reuse", "takeover", "resume", "follow" });
+    auto scenarios =
+        scenarios_of({ "append_blocking", "append_pipelined", "append_more", "append_batch", "wrap",
+                       "trim_reuse", "takeover", "resume", "follow" });
 
     CHECK(explore_all(scenarios, legal_setups(RPM_PROCESS), scaled(RUNS_FEW)) == 0);
     CHECK(explore_all(scenarios, legal_setups(RPM_VISIBLE), scaled(RUNS_FEW)) == 0);

@@ -51,6 +51,32 @@ std::vector<Setup> legal_setups(uint32_t level)
     return setups;
 }
 
+std::vector<Setup> setups_of(std::initializer_list<const char *> presets,
+                             std::initializer_list<const char *> hints, uint32_t method)
+{
+    std::vector<Setup> setups;
+
+    for (const char *preset : presets)
+        for (const char *text : hints) {
+            Setup setup;
+
+            setup.preset = preset;
+            setup.hints = text;
+            setup.method = method;
+            setups.push_back(setup);
+        }
+    return setups;
+}
+
+std::vector<Scenario> scenarios_of(std::initializer_list<const char *> names)
+{
+    std::vector<Scenario> scenarios;
+
+    for (const char *name : names)
+        scenarios.push_back(scenario_of(name));
+    return scenarios;
+}
+
 std::vector<Scenario> all_scenarios()
 {
     std::vector<Scenario> all = append_scenarios();
