@@ -49,6 +49,7 @@ static uint64_t payload_sum(struct rpmi_mem *pool, uint64_t offset, uint64_t len
     unsigned char chunk[CHUNK];
     struct rpmi_sum_stream sum;
 
+    RPM_ASSERT(rpmi_in_bounds(offset, len, pool->bytes));
     if (len <= sizeof(chunk)) {
         rpmi_mem_load(pool, offset, chunk, len);
         return rpmi_sum(chunk, len);
@@ -77,6 +78,7 @@ static uint64_t whole_frame(const struct rpmi_service *service, const struct rpm
     struct rpmi_frame frame;
     bool pad;
 
+    RPM_ASSERT(lsn < step->end_lsn && at < ring_end);
     rpmi_mem_load(pool, at, header, sizeof(header));
     if (rpmi_frame_get(header, lsn, room, &frame) != RPMI_FRAME_VALID || frame.epoch != step->epoch)
         return 0;
@@ -160,6 +162,7 @@ void rpmi_service_prove(struct rpmi_service *service, const struct rpmi_step *st
         .server_epoch = service->opts.server_epoch,
     };
     memcpy(proof->key, log->certificate_key, sizeof(proof->key));
+    RPM_ASSERT(proof->certificate.end_lsn - step->offset <= capacity_of(log));
     set_ranges(log, proof);
 }
 
