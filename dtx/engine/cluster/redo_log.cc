@@ -58,6 +58,7 @@ std::optional<std::vector<uint64_t>> append_note(rpm_log *log, uint32_t coordina
     std::vector<unsigned char> record;
     std::vector<uint64_t> lsns;
 
+    DTX_ASSERT(at_once > 0); /* else the loop would not end */
     for (; !spares.empty(); spares = spares.subspan(std::min(at_once, spares.size()))) {
         uint64_t lsn = 0;
 

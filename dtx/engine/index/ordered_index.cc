@@ -235,6 +235,7 @@ static void take_entries(const Node &leaf, const Range &range, const TableSpec &
     uint32_t own = spec.partition(range.from);
     bool up = range.order == Order::ascending;
 
+    DTX_ASSERT(leaf.level == 0 && leaf.used <= kNodeEntries); /* as_node() refuses a damaged one */
     for (uint32_t n = 0; n < leaf.used && found.size() < range.limit; n++) {
         const Node::Entry &entry = leaf.entry[up ? n : leaf.used - 1 - n];
 

@@ -338,6 +338,7 @@ static Task<bool> merge_children(Store &store, ReadWriteSet &set, Access *parent
         throw Inconsistent{}; /* they were read at different times */
     if (into.used + from.used > kMergedMost)
         co_return false;
+    DTX_ASSERT(into.level == from.level);
     std::copy(from.entry, from.entry + from.used, into.entry + into.used);
     into.used += from.used;
     into.high = from.high;

@@ -417,6 +417,7 @@ Recovery finish_all(Servers &servers)
     all.fence();
     all.redo(servers.placement().view);
     all.clear();
+    DTX_ASSERT(all.is_cleared()); /* a record that stayed would be installed over newer rows */
     all.make_ready();
     return all.recovery();
 }

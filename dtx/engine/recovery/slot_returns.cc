@@ -50,6 +50,7 @@ bool SlotReturns::lock(Address address, uint64_t txn)
     uint64_t found = primary.compare_and_swap(shard, offset, 0, txn);
     uint32_t owner = coordinator_of(found);
 
+    DTX_ASSERT(claim_of(txn) == logs_.prefix); /* a session that finds the lock looks it up */
     if (found == 0)
         return true;
     return owner < kCoordinatorsMax &&
@@ -154,6 +155,10 @@ static SlotReturns::Logs logs_of(Servers &servers, uint32_t coordinator)
 {
     const Placement &placement = servers.placement();
     std::vector<uint32_t> wanted = placement.log_servers(coordinator);
+
+    DTX_ASSERT(servers.owns(coordinator)); /* else another session may append to these logs */
+    DTX_ASSERT(!wanted.empty());           /* else no recovery would find the record */
+
     SlotReturns::Logs logs{ number_prefix(coordinator, placement.view.number,
                                           servers.connection(placement.first()).epoch()),
                             SIZE_MAX,
@@ -176,6 +181,8 @@ static SlotReturns::Logs logs_of(Servers &servers, uint32_t coordinator)
 /* How many spare slots from the first on are of its table and shard, at most @most. */
 static size_t of_one_table(std::span<const Spare> spares, uint64_t most)
 {
+    DTX_ASSERT(!spares.empty() && most > 0);
+
     Address first = spares.front().address;
     size_t n = 1;
 

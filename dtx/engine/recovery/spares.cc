@@ -27,6 +27,8 @@ void Spares::take(const Spare &spare)
 /* Appends those of @run, spare slots of one table, that have the version that the logs name. */
 static void read_run(Servers &servers, std::span<const Spare> run, std::vector<Spare> &unused)
 {
+    DTX_ASSERT(!run.empty());
+
     Address first = run.front().address;
     uint64_t bytes = servers.layout().table(first.table()).slot_bytes;
     std::vector<unsigned char> images((run.back().address.slot() - first.slot() + 1) * bytes);
@@ -34,6 +36,9 @@ static void read_run(Servers &servers, std::span<const Spare> run, std::vector<S
     servers.primary(first.shard())
         .read(first.shard(), servers.layout().row_offset(first), images.data(), images.size());
     for (const Spare &spare : run) {
+        DTX_ASSERT(spare.address.slot() >= first.slot()); /* versions_ is in the order of slots */
+        DTX_ASSERT(spare.address.slot() <= run.back().address.slot());
+
         const unsigned char *image = &images[(spare.address.slot() - first.slot()) * bytes];
         bool written = header_of(image).version != spare.version;
 

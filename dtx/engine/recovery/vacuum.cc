@@ -97,6 +97,7 @@ void Vacuum::each_slot(
 {
     uint32_t bytes = servers_.layout().table(table).slot_bytes;
 
+    DTX_ASSERT(end <= servers_.layout().table(table).slots);
     servers_.each_slot(servers_.server_of(shard, 0), shard, table, end,
                        [&](uint64_t slot, const unsigned char *image) {
                            expect_whole(servers_.cluster(), Address::of(shard, table, slot), image,
@@ -182,6 +183,7 @@ void Vacuum::mark_index(uint32_t shard, uint32_t table, Use &index, Use &rows)
 
 void Vacuum::follow_returned(uint32_t shard, uint32_t table, Use &use)
 {
+    DTX_ASSERT(use.used.size() == use.returned.size());
     for (uint64_t next = use.head.returned; next != 0;) {
         ReadWriteSet set;
 

@@ -128,6 +128,7 @@ void Commit::begin_validate(OperationBatch &batch)
     bool free = true;
 
     for (Access *access : reads_) {
+        DTX_ASSERT(access->locked == access->taken); /* and those are not validated */
         access->word = 0;
         access->current = access->version;
     }
@@ -374,6 +375,7 @@ void Commit::trim()
  * from it, and used some. */
 void Commit::end_log()
 {
+    DTX_ASSERT(set_.joined == store_.servers.joined()); /* else the slots may be another's now */
     set_.logged = !log_servers_.empty();
     set_.maybe_logged = true;
     if (!set_.logged)

@@ -282,6 +282,7 @@ std::optional<bool> Txn::add_now(uint32_t table, uint64_t key, const void *row)
 
     if (fresh == nullptr)
         return std::nullopt;
+    DTX_ASSERT(fresh->address.shard() == room->address.shard()); /* an entry names a slot alone */
     fill(fresh, key, row);
     (hash ? put_in_bucket : put_in_leaf)(room, key, fresh->address.slot());
     return true;
@@ -298,6 +299,7 @@ Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)
     Access *fresh = co_await store.slots.allocate(set_, store.servers.shard_of(table, key), table);
     uint64_t slot = fresh->address.slot();
 
+    DTX_ASSERT(fresh->address.shard() == store.servers.shard_of(table, key));
     fill(fresh, key, row);
     if (spec_of(store, table).kind == TableKind::hash)
         co_await hash_add(store, set_, table, key, slot);
@@ -332,6 +334,7 @@ Txn::scan(ByteTable table, uint64_t from, uint64_t to, uint32_t limit, Order ord
     std::vector<std::pair<uint64_t, Bytes>> rows;
     auto found = co_await range(table.number, { from, to, limit, order });
 
+    DTX_ASSERT(found.size() <= limit);
     if (!found.empty())
         co_await prefetch_slots(table.number, found);
     for (const auto &[key, slot] : found)
