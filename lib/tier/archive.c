@@ -163,6 +163,7 @@ static int store_segment(struct rpm_archiver *archiver)
     size_t packed = rpmi_codec_pack(archiver->raw, segment->raw_bytes, stored, archiver->room);
     int err;
 
+    RPM_ASSERT(segment->end_lsn - segment->first_lsn <= RPMI_SEGMENT_LSNS_MAX);
     segment->codec = packed != 0 ? RPMI_SEGMENT_LZ4 : RPMI_SEGMENT_PLAIN;
     segment->stored_bytes = packed != 0 ? packed : segment->raw_bytes;
     if (packed == 0)

@@ -33,7 +33,7 @@ static int load(struct rpmi_cold_cursor *cursor, uint64_t lsn)
     int err;
 
     if (name == NULL) {
-        err = rpmi_names_list(&cursor->names, cursor->tier->store);
+        err = rpmi_names_list(&cursor->names, cursor->tier->store, lsn);
         if (err != 0)
             return err;
         name = rpmi_names_find(&cursor->names, lsn, UINT64_MAX);

@@ -147,13 +147,15 @@ static int visit_segment(void *context, const char *entry)
     return rpmi_segment_name_get(entry, &name) ? entries->visit(entries->context, &name) : 0;
 }
 
-static int folder_segments(struct rpmi_store *store, uint64_t log_id, rpmi_segment_visit *visit,
-                           void *context)
+/* Reading a folder, the file system goes through all its names in any case. */
+static int folder_segments(struct rpmi_store *store, uint64_t log_id, uint64_t from_lsn,
+                           rpmi_segment_visit *visit, void *context)
 {
     const struct folder *folder = folder_of(store);
     struct segment_entries entries = { visit, context, log_id };
     int fd = open_log(folder, log_id);
 
+    (void)from_lsn;
     if (fd < 0)
         return errno == ENOENT ? 0 : fail_log(folder, "list", log_id);
     return visit_entries(folder, fd, visit_segment, &entries);

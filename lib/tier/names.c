@@ -53,12 +53,13 @@ static int by_lsn(const void *one, const void *two)
     return (a->end_lsn > b->end_lsn) - (a->end_lsn < b->end_lsn);
 }
 
-int rpmi_names_list(struct rpmi_names *names, struct rpmi_store *store)
+int rpmi_names_list(struct rpmi_names *names, struct rpmi_store *store, uint64_t lsn)
 {
+    uint64_t from_lsn = lsn < RPMI_SEGMENT_LSNS_MAX ? 0 : lsn - RPMI_SEGMENT_LSNS_MAX;
     int err;
 
     names->count = 0;
-    err = store->ops->segments(store, names->log_id, add, names);
+    err = store->ops->segments(store, names->log_id, from_lsn, add, names);
     if (err != 0 || names->count == 0) {
         names->count = 0;
         return err;

@@ -20,9 +20,9 @@ struct rpmi_names {
     uint32_t room;
 };
 
-/* List the segments of names->log_id; what was listed before is dropped. RPM_E_NOMEM, those of the
- * store. */
-int rpmi_names_list(struct rpmi_names *names, struct rpmi_store *store);
+/* List the segments of names->log_id that may have @lsn or a later one, and perhaps earlier ones;
+ * what was listed before is dropped. RPM_E_NOMEM, those of the store. */
+int rpmi_names_list(struct rpmi_names *names, struct rpmi_store *store, uint64_t lsn);
 void rpmi_names_drop(struct rpmi_names *names);
 
 /* The segment that has @lsn and, of those that end at @limit_lsn at most, reaches farthest; NULL:

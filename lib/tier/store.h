@@ -19,11 +19,13 @@ typedef int rpmi_log_visit(void *context, uint64_t log_id);
 typedef int rpmi_segment_visit(void *context, const struct rpmi_segment_name *name);
 
 struct rpmi_store_ops {
-    /* Visit each log that has a folder, or each segment of one, in any order, until a visitor
-     * returns an error, which is returned. A log without a folder has no segments. */
+    /* Visit each log that has a folder, in any order, until a visitor returns an error, which is
+     * returned. */
     int (*logs)(struct rpmi_store *store, rpmi_log_visit *visit, void *context);
-    int (*segments)(struct rpmi_store *store, uint64_t log_id, rpmi_segment_visit *visit,
-                    void *context);
+    /* Visit each segment of a log that begins at @from_lsn or later, and perhaps earlier ones, in
+     * the same way. A log without a folder has none. */
+    int (*segments)(struct rpmi_store *store, uint64_t log_id, uint64_t from_lsn,
+                    rpmi_segment_visit *visit, void *context);
 
     /* Bytes of a segment's file; RPM_E_NOENT. */
     int (*bytes)(struct rpmi_store *store, const struct rpmi_segment_name *name, uint64_t *bytes);

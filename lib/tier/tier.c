@@ -25,7 +25,7 @@ int rpmi_tier_oldest(struct rpm_tier *tier, uint64_t log_id, uint64_t *lsn)
     int err;
 
     tier->names.log_id = log_id;
-    err = rpmi_names_list(&tier->names, tier->store);
+    err = rpmi_names_list(&tier->names, tier->store, 0);
     if (err == 0 && tier->names.count == 0)
         err = rpmi_fail(RPM_E_NOENT, "no segment in '%s' is of log %016" PRIx64, tier->cold.where,
                         log_id);
@@ -76,7 +76,7 @@ int rpmi_tier_stored(struct rpm_tier *tier, uint64_t log_id, uint64_t from_lsn, 
     int err;
 
     tier->names.log_id = log_id;
-    err = rpmi_names_list(&tier->names, tier->store);
+    err = rpmi_names_list(&tier->names, tier->store, from_lsn);
     if (err != 0)
         return err;
     /* Each turn goes on behind the end of a segment. */
@@ -232,7 +232,7 @@ static int next_entry(struct rpm_tier *tier, struct next_log *next, struct rpm_t
     next->above = next->least;
     next->any = true;
     tier->names.log_id = log->log_id = next->least;
-    err = rpmi_names_list(&tier->names, tier->store);
+    err = rpmi_names_list(&tier->names, tier->store, 0);
     for (uint32_t i = 0; err == 0 && i < tier->names.count; i++)
         err = add_segment(tier, i, log);
     return err;
@@ -267,7 +267,7 @@ int rpm_tier_drop(struct rpm_tier *tier, uint64_t log_id, uint64_t lsn)
 
     RPM_ASSERT(tier != NULL);
     tier->names.log_id = log_id;
-    err = rpmi_names_list(&tier->names, tier->store);
+    err = rpmi_names_list(&tier->names, tier->store, 0);
     for (uint32_t i = 0; err == 0 && i < tier->names.count; i++) {
         if (tier->names.name[i].end_lsn > lsn)
             continue;

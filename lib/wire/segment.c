@@ -53,7 +53,8 @@ static bool lsns_are_sound(const struct rpmi_segment *segment)
     return rpmi_is_aligned(segment->first_lsn | segment->last_lsn | segment->end_lsn,
                            RPMI_LINE_BYTES) &&
            segment->first_lsn <= segment->last_lsn && segment->last_lsn < segment->end_lsn &&
-           segment->end_lsn < RPMI_HEAD_LIMIT;
+           segment->end_lsn < RPMI_HEAD_LIMIT &&
+           segment->end_lsn - segment->first_lsn <= RPMI_SEGMENT_LSNS_MAX;
 }
 
 static bool is_sound(const struct rpmi_segment *segment)

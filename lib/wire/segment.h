@@ -23,6 +23,9 @@
 #define RPMI_SEGMENT_HEADER_BYTES 256u
 /* Uncompressed frames of one segment at most: what a damaged header can make a reader allocate. */
 #define RPMI_SEGMENT_RAW_MAX (128u << 20)
+/* From first_lsn to end_lsn at most: a list of the segments that may have an LSN begins so far
+ * before it. */
+#define RPMI_SEGMENT_LSNS_MAX (128u << 20)
 #define RPMI_SEGMENT_ALIGN 8u /* of frames in a segment */
 
 enum rpmi_segment_codec { RPMI_SEGMENT_PLAIN = 0, RPMI_SEGMENT_LZ4 = 1 };

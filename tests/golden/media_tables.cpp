@@ -88,7 +88,7 @@ std::vector<Format> media_formats()
           recode_by(rpmi_segment_get, rpmi_segment_put),
           { { "log_id", {} },
             { "first_lsn", { 1281, 1472, UINT64_MAX } },
-            { "end_lsn", { 1408, 1473, 1ull << 63, UINT64_MAX } },
+            { "end_lsn", { 1408, 1473, 1344 + (1ull << 27), 1ull << 63, UINT64_MAX } },
             { "last_lsn", { 1216, 1409, 1472, UINT64_MAX } },
             { "last_sum", {} },
             { "first_epoch", { 5, UINT32_MAX } },

@@ -148,7 +148,8 @@ class Store(http.server.BaseHTTPRequestHandler):
             rest = key[len(prefix):]
             if key.startswith(prefix):
                 found.add(prefix + rest.split("/")[0] + "/" if "delimiter" in query and "/" in rest else key)
-        left = sorted(each for each in found if each > query.get("continuation-token", ""))
+        behind = max(query.get("continuation-token", ""), query.get("start-after", ""))
+        left = sorted(each for each in found if each > behind)
         page = left[:PAGE]
         xml = "".join(f"<CommonPrefixes><Prefix>{escape(each)}</Prefix></CommonPrefixes>" if each.endswith("/") else
                       f"<Contents><Key>{escape(each)}</Key></Contents>" for each in page)

@@ -102,7 +102,8 @@ typedef int rpmi_s3_visit(void *context, const char *key);
 struct rpmi_s3_page {
     rpmi_s3_visit *visit;
     void *context;
-    bool folders; /* visit common prefixes, not keys */
+    bool folders;      /* visit common prefixes, not keys */
+    const char *after; /* visit keys behind this one; NULL: all */
     /* In and out, across the pages of a list: */
     char last[1025]; /* visited last; the next ones are behind it */
     /* Out: */

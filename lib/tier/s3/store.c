@@ -16,6 +16,7 @@
 #include "base/mem.h"
 
 #include <curl/curl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,19 +59,21 @@ static int ask_page(struct rpmi_s3 *s3, const char *folder, const struct rpmi_s3
                                        .room = RPMI_S3_LIST_BYTES_MAX };
     char *prefix = curl_easy_escape(s3->curl, folder, 0);
     char *token = curl_easy_escape(s3->curl, page->token, 0);
+    char *after = curl_easy_escape(s3->curl, page->after != NULL ? page->after : "", 0);
     int err = RPM_E_NOMEM;
 
-    if (prefix != NULL && token != NULL) {
+    if (prefix != NULL && token != NULL && after != NULL) {
         /* In the order of the names, by which they are signed. */
-        (void)snprintf(s3->query, sizeof(s3->query), "%s%s%s%slist-type=2&prefix=%s",
+        (void)snprintf(s3->query, sizeof(s3->query), "%s%s%s%slist-type=2&prefix=%s%s%s",
                        page->token[0] != '\0' ? "continuation-token=" : "", token,
                        page->token[0] != '\0' ? "&" : "", page->folders ? "delimiter=%2F&" : "",
-                       prefix);
+                       prefix, page->after != NULL ? "&start-after=" : "", after);
         request.query = s3->query;
         err = rpmi_s3_send(s3, &request);
     }
     curl_free(prefix);
     curl_free(token);
+    curl_free(after);
     *len = request.got;
     return err;
 }
@@ -162,8 +165,10 @@ static int visit_segment(void *context, const char *key)
     return rpmi_segment_name_get(rest, &name) ? visited->segment(visited->context, &name) : 0;
 }
 
-static int s3_segments(struct rpmi_store *store, uint64_t log_id, rpmi_segment_visit *visit,
-                       void *context)
+/* Names begin with the first LSN, so the list can begin where they are. A list of all segments of a
+ * long history would take many requests each time a writer looks for a new one. */
+static int s3_segments(struct rpmi_store *store, uint64_t log_id, uint64_t from_lsn,
+                       rpmi_segment_visit *visit, void *context)
 {
     struct rpmi_s3 *s3 = s3_of(store);
     char folder[FOLDER_CHARS + 1];
@@ -171,10 +176,15 @@ static int s3_segments(struct rpmi_store *store, uint64_t log_id, rpmi_segment_v
     struct visited visited = {
         .folder = folder, .segment = visit, .context = context, .log_id = log_id
     };
+    char after[RPMI_S3_KEY_CHARS + 1];
     struct rpmi_s3_page page = { .visit = visit_segment, .context = &visited };
 
     rpmi_segment_folder_put(id, log_id);
     (void)snprintf(folder, sizeof(folder), "%s%s/", s3->at.prefix, id);
+    if (from_lsn > 0) {
+        (void)snprintf(after, sizeof(after), "%s%016" PRIx64, folder, from_lsn);
+        page.after = after;
+    }
     return list(s3, folder, &page);
 }
 

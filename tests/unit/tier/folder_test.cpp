@@ -25,7 +25,7 @@ struct Folder {
         uint32_t n = 0;
 
         REQUIRE(store->ops->segments(
-                    store, log_id,
+                    store, log_id, 0,
                     [](void *context, const rpmi_segment_name *) {
                         ++*static_cast<uint32_t *>(context);
                         return 0;

@@ -10,15 +10,17 @@ extern "C" {
 struct Listed {
     rpmi_store store{ nullptr, false };
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
+    uint64_t asked = 1; // from which LSN on the store was last asked for segments
     rpmi_store_ops ops{};
     rpmi_names names{};
 
     explicit Listed(std::vector<std::pair<uint64_t, uint64_t>> all) : ranges(std::move(all))
     {
-        ops.segments = [](rpmi_store *of, uint64_t log_id, rpmi_segment_visit *visit,
-                          void *context) {
+        ops.segments = [](rpmi_store *of, uint64_t log_id, uint64_t from_lsn,
+                          rpmi_segment_visit *visit, void *context) {
             int err = 0;
 
+            reinterpret_cast<Listed *>(of)->asked = from_lsn;
             for (auto [first, end] : reinterpret_cast<Listed *>(of)->ranges) {
                 rpmi_segment_name name = { log_id, first, end };
 
@@ -28,7 +30,7 @@ struct Listed {
             return err;
         };
         store.ops = &ops;
-        REQUIRE(rpmi_names_list(&names, &store) == 0);
+        REQUIRE(rpmi_names_list(&names, &store, 0) == 0);
     }
     ~Listed()
     {
@@ -63,6 +65,19 @@ TEST_CASE("names: the segment that has an LSN, in any order, and over each other
     CHECK(listed.end_within(100, 639) == 128); // the shorter one
     CHECK(listed.end_within(128, 639) == 0);
     CHECK(listed.end_within(2560, 2623) == 0);
+}
+
+TEST_CASE("names: a list begins where the longest segment with the LSN could begin", "[unit]")
+{
+    const uint64_t longest = RPMI_SEGMENT_LSNS_MAX;
+    Listed listed({ { 0, 640 } });
+
+    CHECK(listed.asked == 0);
+    for (auto [lsn, from] :
+         { std::pair{ longest - 64, 0ul }, { longest, 0ul }, { longest + 640, 640ul } }) {
+        REQUIRE(rpmi_names_list(&listed.names, &listed.store, lsn) == 0);
+        CHECK(listed.asked == from);
+    }
 }
 
 TEST_CASE("names: of many segments, and of none", "[unit]")

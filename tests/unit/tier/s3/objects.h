@@ -20,6 +20,7 @@ class Objects
   public:
     std::map<std::string, std::string> held;                                 // by key
     size_t page = 2;                                                         // keys
+    bool knows_start = true;                                                 // start-after
     std::function<std::string(const Request &, const std::string &)> change; // of each answer
     Http server{ [this](const Request &request) {
         std::string answer = answer_to(request);
@@ -117,6 +118,7 @@ class Objects
     {
         std::string prefix = parameter(query, "prefix");
         std::string after = parameter(query, "continuation-token");
+        std::string behind = knows_start ? parameter(query, "start-after") : "";
         bool folders = !parameter(query, "delimiter").empty();
         std::set<std::string> found;
         std::string xml;
@@ -129,7 +131,7 @@ class Objects
             found.insert(folders && slash != std::string::npos ? key.substr(0, slash + 1) : key);
         }
         for (const std::string &each : found) {
-            if (!after.empty() && each <= after.substr(6))
+            if ((!after.empty() && each <= after.substr(6)) || each <= behind)
                 continue;
             if (n == page)
                 return wrapped(xml + "<IsTruncated>true</IsTruncated><NextContinuationToken>" +
@@ -171,11 +173,11 @@ struct Bucket {
     {
         return store->ops->put(store, &name, bytes.data(), bytes.size());
     }
-    int count(uint64_t log_id, uint32_t *n)
+    int count(uint64_t log_id, uint32_t *n, uint64_t from_lsn = 0)
     {
         *n = 0;
         return store->ops->segments(
-            store, log_id,
+            store, log_id, from_lsn,
             [](void *context, const rpmi_segment_name *) {
                 ++*static_cast<uint32_t *>(context);
                 return 0;

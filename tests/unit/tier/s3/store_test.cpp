@@ -59,6 +59,27 @@ TEST_CASE("object store: lists go through all pages, and other keys are no segme
     CHECK(logs == std::vector<uint64_t>{ 0xabc, 0xabd, 0xabe });
 }
 
+TEST_CASE("object store: a list from an LSN on takes no pages for segments before it", "[unit]")
+{
+    Bucket bucket;
+    uint32_t n;
+
+    for (uint64_t i = 1; i <= 9; i++)
+        REQUIRE(bucket.put({ 0xabc, i * 640, i * 640 + 640 }, "x") == 0);
+    for (auto [from, expected] :
+         { std::pair{ 640, 9u }, { 641, 8u }, { 5120, 2u }, { 5761, 0u } }) {
+        size_t before = bucket.objects.count("GET");
+
+        REQUIRE(bucket.count(0xabc, &n, static_cast<uint64_t>(from)) == 0);
+        CHECK(n == expected);
+        CHECK(bucket.objects.count("GET") - before == std::max(1u, (expected + 1) / 2));
+    }
+    // A store that does not know the parameter lists more, which is allowed.
+    bucket.objects.knows_start = false;
+    REQUIRE(bucket.count(0xabc, &n, 5120) == 0);
+    CHECK(n == 9);
+}
+
 TEST_CASE("object store: a list that lies is refused", "[unit]")
 {
     Bucket bucket;
