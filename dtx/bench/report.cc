@@ -218,6 +218,7 @@ Json json_of(const Report &report)
     json["remote_operations"] = result.counters.remote;
     json["network"] = network_json(result.counters, report.all().attempts());
     json["rejoined"] = result.counters.rejoined;
+    json["mended"] = result.counters.mended;
     json["series"] = Json::array();
     for (const Sample &sample : result.samples) {
         Json one = counts_json(sample.counts);

@@ -184,6 +184,7 @@ class Worker
         result.counters.sent_bytes += counters_.sent_bytes;
         result.counters.received_bytes += counters_.received_bytes;
         result.counters.rejoined += counters_.rejoined;
+        result.counters.mended += counters_.mended;
     }
 
   private:

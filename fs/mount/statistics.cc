@@ -61,7 +61,8 @@ static Json object_of(Daemon &daemon)
             { "round_trips", session.round_trips },
             { "sent_bytes", session.sent_bytes },
             { "received_bytes", session.received_bytes },
-            { "rejoined", session.rejoined } } },
+            { "rejoined", session.rejoined },
+            { "mended", session.mended } } },
     };
 }
 

@@ -145,6 +145,11 @@ class Servers
     {
         return round_trips_;
     }
+    /* Objects that this session found damaged on a copy and stored there again. */
+    uint64_t &mended()
+    {
+        return mended_;
+    }
     Traffic traffic() const;
 
   private:
@@ -161,6 +166,7 @@ class Servers
     std::vector<std::shared_ptr<Pending>> pending_;       /* librpm may still refer to them */
     uint64_t remote_ = 0;
     uint64_t round_trips_ = 0;
+    uint64_t mended_ = 0;
     uint64_t joined_ = 0;
     bool open_ = false;
     uint32_t coordinator_ = 0;    /* of the last open() */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * object_reader.cc: read an object, and read it again while it is torn.
+ * object_reader.cc: read an object, and read it again while it is torn. If it stays torn although
+ * no session is writing it, it is damaged, and another copy is used.
  *
  * Tests: tests/unit/dtx/engine/txn/commit_test.cpp
  */
 #include "engine/store/object_reader.h"
 
 #include "engine/base/assert.h"
+#include "engine/store/mend.h"
 #include "engine/store/operation_batch.h"
 #include <dtx/error.h>
 
@@ -65,22 +67,33 @@ void ObjectReader::prefetch(Address address)
                   servers_.layout().lock_offset(address));
 }
 
-/* Throws Error, RPM_E_CORRUPT, if a torn object is damaged and not being written: if a second read
- * finds its lock to be @owner (0, or this transaction), and then the same torn bytes. A transaction
- * writes an object only while it holds the object's lock, so no session is writing it. */
-Task<> ObjectReader::expect_being_written(const Access &torn, uint64_t owner)
+/* A session that joins again frees its locks, so an attempt that began before must take no lock
+ * afterwards. */
+void ObjectReader::expect_joined(const ReadWriteSet &set) const
 {
-    std::vector<unsigned char> again(torn.bytes);
-    uint64_t word = 0;
-    OperationBatch batch(servers_, servers_.phases().execute);
+    if (set.joined != servers_.joined())
+        throw Fenced(RPM_E_FENCED, "this attempt began before the session joined again");
+}
 
-    batch.lock_word(torn.address, &word);
-    batch.then();
-    batch.read(torn.address, again.data(), torn.bytes);
+/* The lock of a torn object was free: locks it, and stores it again if it is damaged. This attempt
+ * of the transaction must end then, which frees the lock. */
+Task<> ObjectReader::lock_and_mend(ReadWriteSet &set, Access &torn)
+{
+    OperationBatch batch(servers_, servers_.phases().lock);
+
+    DTX_ASSERT(set.txn != 0 && !torn.locked);
+    while (installs_.has(torn.address))
+        co_await installs_.wait_for_one();
+    expect_joined(set);
+    set.begun = true;
+    batch.compare_and_swap(torn.address, 0, set.txn, &torn.word);
     co_await batch.run();
-    if (word == owner && !servers_.canary(kCanaryLock) &&
-        std::equal(again.begin(), again.end(), torn.image))
-        expect_whole(servers_.cluster(), torn.address, again.data(), torn.bytes);
+    if (torn.word != 0) {
+        set.blocking_lock = { torn.address, torn.word };
+        co_return;
+    }
+    torn.locked = torn.taken = torn.written = torn.seen = true;
+    co_await mend(servers_, torn);
 }
 
 /* Waits while a commit of this session has not installed the object: a NIC may carry out a read
@@ -151,9 +164,9 @@ Task<Access *> ObjectReader::fetch_remote(ReadWriteSet &set, Address address)
             break;
         }
         if (tries == kTornTries) {
-            if (word == 0)
-                co_await expect_being_written(*access, 0);
             set.blocking_lock = { address, word };
+            if (word == 0 && !servers_.canary(kCanaryLock))
+                co_await lock_and_mend(set, *access);
             throw Conflict{};
         }
         co_await servers_.scheduler().step();
@@ -171,10 +184,9 @@ bool ObjectReader::locks_first(Address address, uint32_t bytes)
            (servers_.scheduler().interleaves() || is_remote(address));
 }
 
-/* A session that joins again frees its locks, so an attempt that began before must take no lock
- * afterwards. While this session holds the lock no other session writes the row, so the row is
- * whole, unless another session has taken over this session's logs after the row was locked and
- * before it was read. */
+/* While this session holds the lock no other session writes the row, so the row is whole or
+ * damaged, unless another session has taken over this session's logs after the row was locked and
+ * before it was read: then the servers refuse what this one writes. */
 Task<Access *> ObjectReader::fetch_locked(ReadWriteSet &set, Address address)
 {
     uint32_t bytes = servers_.layout().table(address.table()).slot_bytes;
@@ -184,8 +196,7 @@ Task<Access *> ObjectReader::fetch_locked(ReadWriteSet &set, Address address)
     while (installs_.has(address))
         co_await installs_.wait_for_one();
     co_await servers_.scheduler().step();
-    if (set.joined != servers_.joined())
-        throw Fenced(RPM_E_FENCED, "this attempt began before the session joined again");
+    expect_joined(set);
 
     Access *access = set.add(address, bytes);
     OperationBatch batch(servers_, servers_.phases().lock);
@@ -203,7 +214,8 @@ Task<Access *> ObjectReader::fetch_locked(ReadWriteSet &set, Address address)
     }
     access->locked = access->taken = access->written = access->seen = true;
     if (!take_image(access)) {
-        co_await expect_being_written(*access, set.txn);
+        if (!servers_.canary(kCanaryLock))
+            co_await mend(servers_, *access);
         throw Conflict{};
     }
     co_return access;

@@ -29,7 +29,8 @@ class ObjectReader
 
     /* Awaited: the object as this transaction has read or written it; else as it is on the primary.
      * Throws Conflict if it stays torn because another session is writing it, or died while it
-     * was. */
+     * was; or if it was damaged, and is whole now: see mend(). Throws Error, RPM_E_CORRUPT, if it
+     * is damaged on all copies. */
     struct Fetch {
         std::optional<Access *> now()
         {
@@ -88,7 +89,8 @@ class ObjectReader
     bool locks_first(Address address, uint32_t bytes);
     bool is_settled(const Access &access, uint64_t word) const;
     Task<> wait_for_rows(Address address);
-    Task<> expect_being_written(const Access &torn, uint64_t owner);
+    void expect_joined(const ReadWriteSet &set) const;
+    Task<> lock_and_mend(ReadWriteSet &set, Access &torn);
 
     Servers &servers_;
     InstallQueue &installs_;

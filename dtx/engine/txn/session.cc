@@ -495,6 +495,7 @@ const Counters &Session::counters() const
     Traffic traffic = state_->store.servers.traffic();
 
     state_->counters.remote = state_->store.servers.remote();
+    state_->counters.mended = state_->store.servers.mended();
     state_->counters.round_trips = state_->store.servers.round_trips();
     state_->counters.messages = traffic.messages;
     state_->counters.sent_bytes = traffic.sent_bytes;

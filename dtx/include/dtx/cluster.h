@@ -52,9 +52,9 @@ struct Options {
     uint64_t retry_us = 0;           /* how long a session tries again while servers do not answer,
                                         or another session has its logs, before it throws Error;
                                         0: 30 s */
-    /* Called when a session has waited for a second, with a text for the operator that names the
-     * server and says what to do. Called by the thread of any session, by one thread at a time.
-     * Empty: the text goes to standard error. */
+    /* Called when a session has waited for a second, or has found a copy damaged and stored it
+     * again, with a text for the operator that names the server and says what to do. Called by the
+     * thread of any session, by one thread at a time. Empty: the text goes to standard error. */
     std::function<void(const std::string &text)> notice;
     std::string secret;        /* shared with the servers; empty: none */
     std::string hints = "all"; /* of librpm */

@@ -38,6 +38,7 @@ struct Counters {
     uint64_t conflicts = 0; /* attempts that ended in a conflict */
     uint64_t unknown = 0;   /* commits of which the session could not find out the outcome */
     uint64_t remote = 0;    /* operations on servers */
+    uint64_t mended = 0;    /* objects stored again on a server whose copy was damaged */
     /* The next four are 0 where the servers' memory is mapped. */
     uint64_t round_trips = 0;    /* waits for replies; a wait for several servers is one */
     uint64_t messages = 0;       /* tcp: sends to a socket; verbs and rings: operations posted */

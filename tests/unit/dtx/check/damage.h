@@ -11,9 +11,10 @@
 #include <functional>
 
 // Inserts rows in both tables and both partitions, and deletes some again.
-inline Database rows_of_two_copies()
+inline Database rows_of_two_copies(dtx::Options options = replicated(2),
+                                   const std::string &mode = "")
 {
-    Database db(2, replicated(2));
+    Database db(2, options, Tables(), mode);
     dtx::Session session(*db.cluster, 0);
 
     for (uint64_t key = 0; key < 400; key++)
