@@ -129,5 +129,5 @@ TEST_CASE("request: without the certificates to trust there is no request", "[un
     setenv("AWS_CA_BUNDLE", "/nonexistent", 1);
     CHECK(rpmi_s3_open("s3://bucket/", &store) == RPM_E_IO);
     CHECK(said("Problem with the SSL CA cert"));
-    CHECK(objects.server.requests().empty());
+    CHECK(objects.count("GET") == 0); // a client of another test may have found the port, too
 }
