@@ -14,6 +14,7 @@ constexpr const char *kExamples =
     "Examples:\n"
     "  rpm-swarm --worlds 100                 a hundred worlds from seed 1 on\n"
     "  rpm-swarm --seed 4711 --verbose        replay one world and print what happens\n"
+    "  rpm-swarm --agent --worlds 1000        the clients' records are certified for agents\n"
     "  rpm-swarm --random --seconds 600       new worlds for ten minutes\n";
 
 struct Options {
@@ -22,6 +23,7 @@ struct Options {
     uint64_t steps = 400;
     double seconds = 0;
     bool random = false;
+    bool agent = false;
     bool verbose = false;
 };
 
@@ -29,28 +31,29 @@ void print(const swarm::Tally &tally)
 {
     printf("worlds %llu steps %llu events %llu acknowledged %llu absent %llu cuts %llu "
            "server-kills %llu client-kills %llu resumes %llu takeovers %llu walks %llu slots %llu "
-           "locks %llu\n",
+           "locks %llu orders %llu fallbacks %llu\n",
            (unsigned long long)tally.worlds, (unsigned long long)tally.steps,
            (unsigned long long)tally.events, (unsigned long long)tally.acknowledged,
            (unsigned long long)tally.settled_absent, (unsigned long long)tally.cuts,
            (unsigned long long)tally.server_kills, (unsigned long long)tally.client_kills,
            (unsigned long long)tally.resumes, (unsigned long long)tally.takeovers,
            (unsigned long long)tally.walks, (unsigned long long)tally.slots,
-           (unsigned long long)tally.locks);
+           (unsigned long long)tally.locks, (unsigned long long)tally.orders,
+           (unsigned long long)tally.fallbacks);
 }
 
 /* Returns 0; or 1 after a violation, and prints the command that repeats it. */
 int run_world(const Options &options, uint64_t seed, swarm::Tally &tally)
 {
     try {
-        swarm::World world(seed, options.verbose);
+        swarm::World world(seed, options.verbose, options.agent);
 
         world.run(options.steps, tally);
         return 0;
     } catch (const std::exception &failure) {
-        printf("seed %llu: %s\nreplay: rpm-swarm --seed %llu --steps %llu --verbose\n",
+        printf("seed %llu: %s\nreplay: rpm-swarm --seed %llu --steps %llu%s --verbose\n",
                (unsigned long long)seed, failure.what(), (unsigned long long)seed,
-               (unsigned long long)options.steps);
+               (unsigned long long)options.steps, options.agent ? " --agent" : "");
         return 1;
     }
 }
@@ -93,6 +96,8 @@ int main(int argc, char **argv)
     app.add_option("--steps", options.steps, "Steps in each world (400)");
     app.add_option("--seconds", options.seconds, "Run worlds for this long instead of a number");
     app.add_flag("--random", options.random, "Start from a seed taken from the clock");
+    app.add_flag("--agent", options.agent,
+                 "Most clients have an agent, which has the server certify their records");
     app.add_flag("--verbose", options.verbose, "Print each operation and fault");
     return cli::run(app, argc, argv, [&] { return run(options); });
 }

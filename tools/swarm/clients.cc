@@ -35,21 +35,39 @@ static uint32_t some_method(const rpm_facts &facts, Random &random)
     return legal[random.below(legal.size())];
 }
 
-bool World::connect(Client &client)
+bool World::dial(Client &client, const rpm_conn_opts &opts, bool agent)
 {
-    rpm_conn_opts opts = conn_opts();
-    rpm_facts facts = rpm_facts_init();
+    auto *dial = agent ? rpm_sim_connect_agent : rpm_sim_connect;
     rpm_conn *conn = nullptr;
 
-    if (rpm_sim_connect(sim_.get(), client.server, &opts, &conn) != 0)
-        return false;
-    cli::check("facts", rpm_conn_facts(conn, &facts));
-    opts.method = some_method(facts, random_);
-    rpm_conn_close(&conn);
-    if (rpm_sim_connect(sim_.get(), client.server, &opts, &conn) != 0)
+    if (dial(sim_.get(), client.server, &opts, &conn) != 0)
         return false;
     client.conn.reset(conn);
     return true;
+}
+
+bool World::connect(Client &client)
+{
+    bool agent = agents_ && random_.chance(75);
+    rpm_conn_opts opts = conn_opts();
+    rpm_facts facts = rpm_facts_init();
+
+    if (!dial(client, opts, agent))
+        return false;
+    cli::check("facts", rpm_conn_facts(client.conn.get(), &facts));
+    opts.method = agent && random_.chance(75) ? static_cast<uint32_t>(RPM_METHOD_ORDER)
+                                              : some_method(facts, random_);
+    client.conn.reset();
+    return dial(client, opts, agent);
+}
+
+void World::count_orders(const Client &client)
+{
+    struct rpm_conn_stats stats = rpm_conn_stats_init();
+
+    cli::check("stats", rpm_conn_stats(client.conn.get(), &stats));
+    orders_ += stats.orders;
+    fallbacks_ += stats.order_fallbacks;
 }
 
 /* Open region and locks of a new connection; the next use detects a failure. */
@@ -76,6 +94,8 @@ void World::drop(Client &client)
     client.log.reset();
     client.region.reset();
     client.locks.reset();
+    if (client.conn)
+        count_orders(client);
     client.conn.reset();
     client.outstanding.clear();
     client.model = nullptr;

@@ -7,7 +7,8 @@
 namespace swarm
 {
 
-World::World(uint64_t seed, bool verbose) : seed_(seed), verbose_(verbose), random_(seed)
+World::World(uint64_t seed, bool verbose, bool agents)
+    : seed_(seed), verbose_(verbose), agents_(agents), random_(seed)
 {
     static const char *const presets[] = { "adr", "adr-noddio", "eadr", "msync" };
     rpm_sim_opts opts = rpm_sim_opts_init();
@@ -164,6 +165,10 @@ void World::run(uint64_t steps, Tally &tally)
             down_[server] = 1;
     }
     final_check(tally);
+    for (Client &client : clients_)
+        drop(client);
+    tally.orders += orders_;
+    tally.fallbacks += fallbacks_;
     tally.events += rpm_sim_events(sim_.get());
     tally.worlds++;
 }

@@ -27,6 +27,8 @@ struct Tally {
     uint64_t walks = 0;
     uint64_t slots = 0;
     uint64_t locks = 0;
+    uint64_t orders = 0;    /* flushes that went to an agent */
+    uint64_t fallbacks = 0; /* of these, those that the server fulfilled */
 };
 
 struct SimClose {
@@ -63,7 +65,8 @@ struct Slot {
 class World
 {
   public:
-    World(uint64_t seed, bool verbose);
+    /* @agents: most clients have an agent, and flush by its certificates. */
+    World(uint64_t seed, bool verbose, bool agents);
 
     /* Take @steps steps, cut the power of all servers and check their logs. Throws Violation. */
     void run(uint64_t steps, Tally &tally);
@@ -77,6 +80,8 @@ class World
 
     /* clients.cc */
     bool connect(Client &client);
+    bool dial(Client &client, const rpm_conn_opts &opts, bool agent);
+    void count_orders(const Client &client);
     void drop(Client &client);
     void reconnect(Client &client, Tally &tally);
     bool resume(Client &client, Tally &tally);
@@ -106,6 +111,9 @@ class World
 
     uint64_t seed_;
     bool verbose_;
+    bool agents_;
+    uint64_t orders_ = 0; /* of connections that were closed */
+    uint64_t fallbacks_ = 0;
     Random random_;
     std::unique_ptr<rpm_sim, SimClose> sim_;
     std::string preset_;
