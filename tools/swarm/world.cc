@@ -26,6 +26,8 @@ World::World(uint64_t seed, bool verbose, bool agents)
     opts.duplicate_ppm = random_.chance(50) ? static_cast<uint32_t>(random_.below(30000)) : 0;
     opts.delay_ns = random_.chance(50) ? static_cast<uint32_t>(random_.below(5000)) : 0;
     opts.native_flush = random_.chance(30);
+    if (agents && random_.chance(50))
+        opts.agent_faults_ppm = static_cast<uint32_t>(random_.below(300000));
     cli::check("world", rpm_sim_open(&opts, &sim));
     sim_.reset(sim);
     down_.assign(servers_, 0);

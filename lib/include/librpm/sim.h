@@ -41,6 +41,7 @@ struct rpm_sim_opts {
     uint32_t duplicate_ppm; /* packets delivered twice per million; the NIC drops one */
     uint32_t delay_ns;      /* longest extra delay of a packet; each is random */
     uint32_t native_flush;  /* 1: the NIC has FLUSH(persistence) */
+    uint32_t agent_faults_ppm; /* lists per million that an agent answers wrongly or not at all */
 };
 
 static inline struct rpm_sim_opts rpm_sim_opts_init(void)
@@ -82,7 +83,8 @@ RPM_MUST_CHECK int rpm_sim_connect(struct rpm_sim *sim, uint32_t server,
  * rpm_sim_connect_agent: the same, with an agent, so that RPM_METHOD_ORDER can be used.
  *
  * The agent runs on the client's machine and dies with it, but sends its orders to the server on a
- * connection of its own, which has no order with the client's.
+ * connection of its own, which has no order with the client's. With rpm_sim_opts.agent_faults_ppm
+ * it leaves out answers, invents them, repeats old ones or changes a bit of them.
  *
  * @sim     Borrowed until rpm_conn_close().
  * @server  0..servers - 1.

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "conn/conn.h"
 #include "transport/sim/sim.h"
+#include "transport/wrap/faulty_agent.h"
 #include "transport/wrap/order_link.h"
 
 #include <stdio.h>
@@ -20,7 +21,20 @@
 static int dial_agent(void *context, const char *url, const struct rpmi_link_opts *opts,
                       struct rpmi_link **link)
 {
-    return rpmi_sim_link_open(context, (uint32_t)strtoul(url, NULL, 10), opts, link);
+    struct rpm_sim *sim = context;
+    struct rpmi_link *inner;
+    int err = rpmi_sim_link_open(sim, (uint32_t)strtoul(url, NULL, 10), opts, &inner);
+
+    if (err != 0)
+        return err;
+    *link = inner;
+    if (sim->agent_faults_ppm == 0)
+        return 0;
+    err =
+        rpmi_faulty_agent_open(inner, sim->agent_faults_ppm, rpmi_rng_next(&sim->world->rng), link);
+    if (err != 0)
+        inner->ops->close(inner);
+    return err;
 }
 
 static int add_agent(struct rpm_sim *sim, uint32_t server, const struct rpmi_link_opts *opts,
@@ -76,6 +90,7 @@ static void each_link(struct rpm_conn *conn, void (*kill)(struct rpmi_link *, ui
                       uint64_t events)
 {
     struct rpmi_order *order = (struct rpmi_order *)(void *)conn->link;
+    struct rpmi_link *agent;
 
     if (conn->link->ops == &rpmi_sim_transport) {
         kill(conn->link, events);
@@ -83,8 +98,9 @@ static void each_link(struct rpm_conn *conn, void (*kill)(struct rpmi_link *, ui
     }
     RPM_ASSERT(order->wrap.inner->ops == &rpmi_sim_transport);
     kill(order->wrap.inner, events);
-    if (order->agent.link != NULL && order->agent.link->ops == &rpmi_sim_transport)
-        kill(order->agent.link, events);
+    agent = order->agent.link != NULL ? rpmi_faulty_agent_inner(order->agent.link) : NULL;
+    if (agent != NULL && agent->ops == &rpmi_sim_transport)
+        kill(agent, events);
 }
 
 static void kill_now(struct rpmi_link *link, uint64_t events)

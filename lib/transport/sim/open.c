@@ -23,7 +23,8 @@ _Static_assert((int)RPM_CUT_TEAR == (int)RPMI_CUT_TEAR, "same numbers");
 _Static_assert((int)RPM_CUT_REORDER == (int)RPMI_CUT_REORDER, "same numbers");
 _Static_assert((int)RPM_CUT_KILL == (int)RPMI_CUT_KILL, "same numbers");
 
-static int opts_read(const struct rpm_sim_opts *theirs, struct rpmi_world_opts *opts)
+static int opts_read(const struct rpm_sim_opts *theirs, struct rpmi_world_opts *opts,
+                     uint32_t *agent_faults_ppm)
 {
     struct rpm_sim_opts ours = rpm_sim_opts_init();
     int err = rpmi_opts_in(&ours, sizeof(ours), theirs);
@@ -40,6 +41,7 @@ static int opts_read(const struct rpm_sim_opts *theirs, struct rpmi_world_opts *
     opts->duplicate_ppm = ours.duplicate_ppm;
     opts->delay_ns = ours.delay_ns;
     opts->native_flush = ours.native_flush != 0;
+    *agent_faults_ppm = ours.agent_faults_ppm;
     if (opts->dram_bytes < RPMI_LINE_BYTES)
         return rpmi_fail(RPM_E_INVAL, "sim: a DRAM area of %" PRIu64 " bytes, minimum %u",
                          opts->dram_bytes, RPMI_LINE_BYTES);
@@ -52,7 +54,8 @@ int rpm_sim_open(const struct rpm_sim_opts *theirs, struct rpm_sim **out)
 
     struct rpmi_world_opts opts;
     struct rpm_sim *sim;
-    int err = opts_read(theirs, &opts);
+    uint32_t faults_ppm = 0;
+    int err = opts_read(theirs, &opts, &faults_ppm);
 
     RPM_ASSERT(out != NULL);
     if (err != 0)
@@ -64,6 +67,7 @@ int rpm_sim_open(const struct rpm_sim_opts *theirs, struct rpm_sim **out)
     err = rpmi_world_open(&opts, &sim->world);
     if (err == 0) {
         sim->servers = opts.servers;
+        sim->agent_faults_ppm = faults_ppm;
         err = rpmi_sim_server_open(sim, opts.seed);
     }
     if (err != 0) {

@@ -38,7 +38,8 @@ struct rpm_sim {
     struct rpmi_world *world;
     struct rpmi_sim_server server[RPMI_SIM_SERVERS_MAX];
     uint32_t servers;
-    uint32_t links; /* open */
+    uint32_t links;            /* open */
+    uint32_t agent_faults_ppm; /* of rpm_sim_opts */
 };
 
 /* A staged block; the user's bytes follow. */
