@@ -33,6 +33,8 @@
 
 #define DIAL_NS 20000000ull /* that a post may wait for an agent that was away */
 #define AGAIN_NS 5000ull    /* between the first two questions about the same records; doubles */
+#define REAP 8
+#define LOOK_TURNS 64u /* of a link that uses no ORDER, to each look at the agent */
 #define IDLE_MAX_NS 50000ull
 #define IDLE_NS 500ull
 
@@ -75,18 +77,19 @@ static void take_failure(struct rpmi_order *order, const struct rpmi_done *done)
 /* True: a completion was reaped, so that there may be room for ops that were not taken. */
 static bool reap_inner(struct rpmi_order *order)
 {
-    struct rpmi_done done;
+    struct rpmi_done done[REAP];
     bool reaped = false;
+    int n;
 
-    while (rpmi_wrap_poll(&order->wrap.link, &done, 1) == 1) {
-        reaped = true;
-        if (order->failed)
-            continue;
-        if (done.status != 0)
-            take_failure(order, &done);
-        else
-            take_sent(order, &done);
-    }
+    do {
+        n = rpmi_wrap_poll(&order->wrap.link, done, REAP);
+        reaped = reaped || n > 0;
+        for (int i = 0; i < n && !order->failed; i++)
+            if (done[i].status != 0)
+                take_failure(order, &done[i]);
+            else
+                take_sent(order, &done[i]);
+    } while (n == REAP);
     return reaped;
 }
 
@@ -193,16 +196,42 @@ static void ask(struct rpmi_order *order, uint64_t now_ns)
     rpmi_agent_send(&order->agent, asks, n, now_ns);
 }
 
+/* Is an ORDER not done, or a list not answered? If not, the link is used like the server's own. */
+static bool waits_for_agent(struct rpmi_order *order)
+{
+    if (order->agent.asks != 0)
+        return true;
+    for (uint32_t i = 0; i < order->used; i++)
+        if (rpmi_order_entry(order, i)->is_order && !rpmi_order_entry(order, i)->done)
+            return true;
+    return false;
+}
+
+/* Notice that an agent has ended of which nothing is wanted. Each look is a system call, so a turn
+ * does it seldom. */
+static void look_at_agent(struct rpmi_order *order)
+{
+    order->turns = 0;
+    (void)rpmi_agent_take(&order->agent, order->wrap.link.server_epoch, level_of(order),
+                          now_of(order));
+}
+
 /* True: something was reaped. @dial_ns: how long it may block to dial an agent that was away. */
 static bool turn(struct rpmi_order *order, uint64_t dial_ns)
 {
-    uint64_t now_ns = now_of(order);
     bool reaped = reap_inner(order);
+    uint64_t now_ns;
     bool is_free;
     bool away;
 
     if (order->wrap.link.lost != 0 || order->failed)
         return true;
+    if (!waits_for_agent(order)) {
+        if (++order->turns >= LOOK_TURNS)
+            look_at_agent(order);
+        return reaped;
+    }
+    now_ns = now_of(order);
     if (rpmi_agent_take(&order->agent, order->wrap.link.server_epoch, level_of(order), now_ns))
         reaped = true;
     is_free = has_open(order) && rpmi_agent_is_free(&order->agent, now_ns, dial_ns);
@@ -240,10 +269,11 @@ static void idle(struct rpmi_order *order, uint64_t most_ns)
 static int order_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t n)
 {
     struct rpmi_order *order = rpmi_order_of(link);
-    int taken = rpmi_order_post(order, ops, n, now_of(order));
+    int taken = rpmi_order_post(order, ops, n);
 
     order->idle_ns = IDLE_NS;
-    (void)turn(order, DIAL_NS);
+    if (waits_for_agent(order))
+        (void)turn(order, DIAL_NS);
     return taken;
 }
 
@@ -295,6 +325,8 @@ static int order_arm(struct rpmi_link *link, uint64_t *by_ns)
     (void)turn(order, 0);
     if (is_ready(order))
         return 1;
+    if (!waits_for_agent(order))
+        look_at_agent(order); /* its descriptor may be what woke the program */
     there = rpmi_wrap_arm(link, by_ns);
     if (there == 0 && order->agent.link != NULL) /* also while idle: it may be lost */
         there = order->agent.link->ops->arm(order->agent.link, by_ns);
@@ -321,14 +353,19 @@ static void sleep_until(struct rpmi_order *order, uint64_t until_ns)
 static int order_wait(struct rpmi_link *link, uint64_t deadline_ns)
 {
     struct rpmi_order *order = rpmi_order_of(link);
-    uint64_t spin_ns = now_of(order) + RPMI_SPIN_NS;
+    uint64_t spin_ns = 0;
 
     for (;;) {
         uint64_t now_ns;
 
+        if (is_ready(order))
+            return 0;
+        if (!waits_for_agent(order))
+            return rpmi_wrap_wait(link, deadline_ns);
         if (turn(order, 0) || is_ready(order))
             return 0;
         now_ns = now_of(order);
+        spin_ns = spin_ns == 0 ? now_ns + RPMI_SPIN_NS : spin_ns;
         if (now_ns >= deadline_ns)
             return RPM_E_TIMEDOUT;
         if (order->epoll_fd < 0)

@@ -63,6 +63,7 @@ struct rpmi_order {
     uint64_t asked_sum;   /* of the LSNs in the last question: another one, if it differs */
     int epoll_fd;         /* of both links; -1: one of them has no descriptors */
     void *word;           /* a byte of staging memory, for a READ whose result is not used */
+    uint32_t turns;       /* in which nothing waited for the agent, since it was last looked at */
     bool failed;          /* an op has failed: what completes behind it means nothing any more */
     struct rpmi_op ops[RPMI_BATCH_OPS_MAX];
 };
@@ -81,9 +82,8 @@ static inline struct rpmi_order_entry *rpmi_order_entry(struct rpmi_order *order
     return &order->pending[(order->first + i) % order->room];
 }
 
-/* Post ops of the user at @now_ns. How many were taken, or an error of the server's link. */
-int rpmi_order_post(struct rpmi_order *order, const struct rpmi_op *ops, uint32_t n,
-                    uint64_t now_ns);
+/* Post ops of the user. How many were taken, or an error of the server's link. */
+int rpmi_order_post(struct rpmi_order *order, const struct rpmi_op *ops, uint32_t n);
 
 /* Have a PERSIST do what the ORDER in entry @i is for, if the server's link has room. */
 void rpmi_order_persist(struct rpmi_order *order, uint32_t i);

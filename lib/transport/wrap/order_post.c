@@ -36,10 +36,13 @@ static uint32_t next_entry(const struct rpmi_order *order)
 static uint32_t expect(struct rpmi_order *order, const struct rpmi_op *op)
 {
     uint32_t at = next_entry(order);
+    struct rpmi_order_entry *entry = &order->pending[at];
 
     RPM_ASSERT(order->used < order->room);
     order->used++;
-    order->pending[at] = (struct rpmi_order_entry){ .id = op->id };
+    entry->id = op->id;
+    entry->status = 0;
+    entry->is_order = entry->done = entry->persisting = false;
     return at;
 }
 
@@ -71,39 +74,50 @@ static uint32_t run_of(const struct rpmi_op *ops, uint32_t n)
     return i;
 }
 
+static bool is_signaled(const struct rpmi_op *op)
+{
+    return (op->flags & RPMI_OP_SIGNALED) != 0;
+}
+
+/* How many ops from @ops[0] on end with the first one that is signaled, or are all @n. */
+static uint32_t signaled_run(const struct rpmi_op *ops, uint32_t n)
+{
+    uint32_t run = 1;
+
+    while (run < n && !is_signaled(&ops[run - 1]))
+        run++;
+    return run;
+}
+
 /* Ops of the server's link alone, of which the last one is signaled too if an ORDER follows, to
  * learn when its WRITEs have completed. */
 static int post_plain(struct rpmi_order *order, const struct rpmi_op *ops, uint32_t n, bool ordered)
 {
-    int taken = 0;
+    uint32_t taken = 0;
 
-    for (uint32_t i = 0; i < n; i++) {
-        bool last = ordered && i + 1 == n;
-        bool wanted = (ops[i].flags & RPMI_OP_SIGNALED) != 0;
-        uint32_t run = 1;
+    while (taken < n) {
+        bool last = ordered && taken + 1 == n;
+        uint32_t run = signaled_run(ops + taken, ordered && !last ? n - 1 - taken : n - taken);
+        bool wanted = is_signaled(&ops[taken + run - 1]);
         int got;
 
         if (last && !wanted) {
-            order->ops[0] = ops[i];
+            order->ops[0] = ops[taken];
             order->ops[0].flags |= RPMI_OP_SIGNALED;
             /* the entry of the ORDER comes next */
             got = post_inner(order, order->ops, 1, RPMI_WANTS_WRITTEN, next_entry(order));
         } else {
-            while (!wanted && i + run < n - (ordered ? 1u : 0u) &&
-                   (ops[i + run].flags & RPMI_OP_SIGNALED) == 0)
-                run++;
-            got = post_inner(order, ops + i, run, RPMI_WANTS_USER, wanted ? next_entry(order) : 0);
-            if (got == 1 && wanted)
-                (void)expect(order, &ops[i]);
+            got = post_inner(order, ops + taken, run, RPMI_WANTS_USER, next_entry(order));
+            if (got == (int)run && wanted)
+                (void)expect(order, &ops[taken + run - 1]);
         }
         if (got < 0)
-            return taken > 0 ? taken : got;
-        taken += got;
+            return taken > 0 ? (int)taken : got;
+        taken += (uint32_t)got;
         if ((uint32_t)got < run)
-            return taken;
-        i += run - 1;
+            break;
     }
-    return taken;
+    return (int)taken;
 }
 
 /* The pieces of an ORDER, of which the last one is signaled. Their number. */
@@ -145,8 +159,7 @@ static bool signal_written(struct rpmi_order *order, uint32_t at, uint64_t id)
 }
 
 /* 0: there is no room. */
-static uint32_t post_order(struct rpmi_order *order, const struct rpmi_op *ops, uint32_t n,
-                           uint64_t now_ns)
+static uint32_t post_order(struct rpmi_order *order, const struct rpmi_op *ops, uint32_t n)
 {
     uint32_t pieces = pieces_of(ops, n);
     uint32_t at = next_entry(order);
@@ -162,13 +175,12 @@ static uint32_t post_order(struct rpmi_order *order, const struct rpmi_op *ops, 
     memcpy(entry->piece, ops, pieces * sizeof(ops[0]));
     entry->first_lsn = ops[0].expect;
     entry->end_lsn = ops[pieces - 1].operand;
-    entry->posted_ns = now_ns;
+    entry->posted_ns = rpmi_wrap_now_ns(&order->wrap.link);
     RPM_ASSERT(entry->first_lsn < entry->end_lsn);
     return pieces;
 }
 
-int rpmi_order_post(struct rpmi_order *order, const struct rpmi_op *ops, uint32_t n,
-                    uint64_t now_ns)
+int rpmi_order_post(struct rpmi_order *order, const struct rpmi_op *ops, uint32_t n)
 {
     uint32_t taken = 0;
 
@@ -187,7 +199,7 @@ int rpmi_order_post(struct rpmi_order *order, const struct rpmi_op *ops, uint32_
         taken += (uint32_t)got;
         if ((uint32_t)got < run || !ordered)
             break;
-        run = post_order(order, ops + taken, n - taken, now_ns);
+        run = post_order(order, ops + taken, n - taken);
         taken += run;
         if (run == 0)
             break;
