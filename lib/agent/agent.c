@@ -58,6 +58,7 @@ static int open_upstream(struct rpm_agent *agent, const struct rpm_agent_opts *o
                    opts->secret != NULL ? opts->secret : "");
     upstream->timeout_us = opts->timeout_us != 0 ? opts->timeout_us : RPMI_TIMEOUT_DEFAULT_US;
     upstream->epoll_fd = agent->epoll_fd;
+    upstream->holds = agent->spins;
     return rpmi_upstream_dial(upstream);
 }
 

@@ -64,6 +64,12 @@ int rpmi_upstream_dial(struct rpmi_upstream *upstream)
     return 0;
 }
 
+static void forget_list(struct rpmi_upstream *upstream)
+{
+    upstream->taken = upstream->steps = upstream->bytes = 0;
+    upstream->sent = false;
+}
+
 /* Tell a client that none of its records is certified. */
 static void refuse(struct rpmi_upstream *upstream, struct rpmi_held_order *order, int status)
 {
@@ -83,7 +89,7 @@ static void lose(struct rpmi_upstream *upstream, uint64_t now_ns)
               upstream->url, rpm_last_error());
     for (uint32_t i = 0; i < upstream->taken; i++)
         refuse(upstream, upstream->order[i], RPM_E_LOST);
-    upstream->taken = 0;
+    forget_list(upstream);
     hang_up(upstream);
     upstream->dial_at_ns = now_ns + upstream->retry_ns;
 }
@@ -104,7 +110,8 @@ static void part(struct rpmi_upstream *upstream)
         rpmi_orders_answer(upstream->front, order, 0);
     }
     count(&upstream->stats.orders, upstream->taken);
-    upstream->taken = 0;
+    upstream->expected = upstream->taken;
+    forget_list(upstream);
 }
 
 /* Take the answer, if it is there. A link that is lost is noticed here, also an idle one. */
@@ -117,7 +124,7 @@ static bool take_answer(struct rpmi_upstream *upstream, uint64_t now_ns)
     n = upstream->link->ops->poll(upstream->link, &done, 1);
     if (n == 0 && upstream->link->lost == 0)
         return false;
-    if (n == 1 && done.status == 0 && upstream->taken != 0 &&
+    if (n == 1 && done.status == 0 && upstream->sent &&
         rpmi_steps_answer_get(upstream->answer, upstream->steps, &carried) == 0 &&
         carried == upstream->steps)
         part(upstream);
@@ -126,25 +133,31 @@ static bool take_answer(struct rpmi_upstream *upstream, uint64_t now_ns)
     return true;
 }
 
-/* Take orders as long as their PROVEs fit in one list. */
-static uint32_t gather(struct rpmi_upstream *upstream)
+/* Add the orders that wait to the list, as long as their PROVEs fit. True: it got any. */
+static bool gather(struct rpmi_upstream *upstream)
 {
-    uint32_t bytes = 0;
+    struct rpmi_held_order *order;
+    uint32_t before = upstream->taken;
 
-    upstream->steps = 0;
-    while (upstream->taken < RPMI_UPSTREAM_STEPS) {
-        struct rpmi_held_order *order =
-            rpmi_orders_take(upstream->front, RPMI_UPSTREAM_STEPS - upstream->steps);
-
-        if (order == NULL)
-            break;
-        RPM_ASSERT(bytes + order->bytes <= RPMI_STEPS_BYTES);
-        memcpy(upstream->list + bytes, order->list, order->bytes);
-        bytes += order->bytes;
+    while (upstream->taken < RPMI_UPSTREAM_STEPS &&
+           (order = rpmi_orders_take(upstream->front, RPMI_UPSTREAM_STEPS - upstream->steps)) !=
+               NULL) {
+        RPM_ASSERT(upstream->bytes + order->bytes <= RPMI_STEPS_BYTES);
+        memcpy(upstream->list + upstream->bytes, order->list, order->bytes);
+        upstream->bytes += order->bytes;
         upstream->order[upstream->taken++] = order;
         upstream->steps += order->steps;
     }
-    return bytes;
+    return upstream->taken > before;
+}
+
+/* Is it worth while to wait for further orders before the list is sent? */
+static bool is_held(struct rpmi_upstream *upstream, bool is_new, uint64_t now_ns)
+{
+    if (is_new)
+        upstream->hold_until_ns = now_ns + RPMI_UPSTREAM_HOLD_NS;
+    return upstream->holds && upstream->taken < upstream->expected &&
+           now_ns < upstream->hold_until_ns;
 }
 
 static bool send_list(struct rpmi_upstream *upstream, uint64_t now_ns)
@@ -155,13 +168,17 @@ static bool send_list(struct rpmi_upstream *upstream, uint64_t now_ns)
         .body = upstream->list,
         .into = upstream->answer,
     };
+    bool is_new = upstream->taken == 0;
+    bool gathered;
 
-    if (upstream->taken != 0)
+    if (upstream->sent)
         return false;
-    op.body_bytes = gather(upstream);
-    if (upstream->taken == 0)
-        return false;
+    gathered = gather(upstream);
+    if (upstream->taken == 0 || is_held(upstream, is_new, now_ns))
+        return gathered;
+    op.body_bytes = upstream->bytes;
     op.len = RPMI_STEPS_ANSWER_HEAD + (uint64_t)upstream->steps * RPMI_CERTIFICATE_BYTES;
+    upstream->sent = true;
     if (upstream->link->ops->post(upstream->link, &op, 1) == 1)
         count(&upstream->stats.lists, 1);
     else

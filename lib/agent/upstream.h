@@ -2,7 +2,9 @@
 /*
  * upstream.h: an agent's connection to the server: the orders of many clients go there as one list,
  * and each gets its part of the answer. While a list is outstanding, orders wait, and the next list
- * has all of them: the busier the server, the more orders share a list.
+ * has all of them: the busier the server, the more orders share a list. An agent that spins also
+ * holds a list for a few microseconds that has fewer orders than the one before: the clients whose
+ * orders were answered together soon have the next ones.
  *
  * Tests: tests/unit/agent/upstream_test.cpp
  */
@@ -15,6 +17,7 @@
 
 #define RPMI_UPSTREAM_RETRY_NS 100000000ull /* after a failed dial; doubles */
 #define RPMI_UPSTREAM_RETRY_MAX_NS 10000000000ull
+#define RPMI_UPSTREAM_HOLD_NS 20000ull /* how long a list may wait for further orders */
 /* PROVEs of a list: their results must fit in an answer. */
 #define RPMI_UPSTREAM_STEPS ((RPMI_STEPS_BYTES - RPMI_STEPS_ANSWER_HEAD) / RPMI_CERTIFICATE_BYTES)
 
@@ -34,8 +37,13 @@ struct rpmi_upstream {
     struct rpmi_link *link; /* NULL: to be dialled */
     unsigned char *list;    /* staging memory of the link */
     unsigned char *answer;
-    uint32_t taken; /* orders in the list that is outstanding; 0: none is */
+    uint32_t taken; /* orders in the list that is held or outstanding; 0: there is none */
     uint32_t steps;
+    uint32_t bytes;         /* of that list */
+    bool sent;              /* it is outstanding */
+    bool holds;             /* lists may be held */
+    uint32_t expected;      /* orders in the list before */
+    uint64_t hold_until_ns; /* of a list that is held */
     struct rpmi_held_order *order[RPMI_UPSTREAM_STEPS];
     uint64_t retry_ns;
     uint64_t dial_at_ns;

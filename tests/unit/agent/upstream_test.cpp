@@ -121,6 +121,63 @@ TEST_CASE("upstream: orders that wait share a list, and each gets its answer", "
     CHECK(bench.upstream.stats.orders == 3);
 }
 
+TEST_CASE("upstream: a list is held until it has as many orders as the one before", "[unit][agent]")
+{
+    Bench bench;
+    Client one(bench, 1, 1);
+    Client two(bench, 2, 1);
+    rpmi_upstream &upstream = bench.upstream;
+    uint64_t now_ns = 1000;
+
+    upstream.holds = true;
+    CHECK(one.ask() == RPMI_HELD);
+    CHECK(two.ask() == RPMI_HELD);
+    CHECK(rpmi_upstream_turn(&upstream, now_ns));
+    CHECK(upstream.sent);
+    CHECK(one.status() == RPM_E_NOENT);
+    CHECK(two.status() == RPM_E_NOENT);
+    CHECK(one.ask() == RPMI_HELD);
+    CHECK(rpmi_upstream_turn(&upstream, now_ns));
+    CHECK_FALSE(rpmi_upstream_turn(&upstream, now_ns + RPMI_UPSTREAM_HOLD_NS - 1));
+    CHECK(upstream.taken == 1);
+    CHECK_FALSE(upstream.sent);
+    CHECK(two.ask() == RPMI_HELD);
+    CHECK(rpmi_upstream_turn(&upstream, now_ns + RPMI_UPSTREAM_HOLD_NS - 1));
+    CHECK(upstream.sent);
+    CHECK(one.status() == RPM_E_NOENT);
+    CHECK(two.status() == RPM_E_NOENT);
+    CHECK(upstream.stats.lists == 2);
+
+    now_ns += 1000000;
+    CHECK(one.ask() == RPMI_HELD); // alone: it waits once, and then no more
+    CHECK(rpmi_upstream_turn(&upstream, now_ns));
+    CHECK_FALSE(upstream.sent);
+    CHECK(rpmi_upstream_turn(&upstream, now_ns + RPMI_UPSTREAM_HOLD_NS));
+    CHECK(upstream.sent);
+    CHECK(one.status() == RPM_E_NOENT);
+    CHECK(one.ask() == RPMI_HELD);
+    CHECK(rpmi_upstream_turn(&upstream, now_ns));
+    CHECK(upstream.sent);
+    CHECK(one.status() == RPM_E_NOENT);
+    CHECK(upstream.stats.lists == 4);
+}
+
+TEST_CASE("upstream: orders of a list that is held are refused when the server goes",
+          "[unit][agent]")
+{
+    Bench bench;
+    Client one(bench, 1, 1);
+
+    bench.upstream.holds = true;
+    bench.upstream.expected = 2;
+    CHECK(one.ask() == RPMI_HELD);
+    CHECK(rpmi_upstream_turn(&bench.upstream, 0));
+    CHECK_FALSE(bench.upstream.sent);
+    bench.server.stop();
+    CHECK(one.status() == RPM_E_LOST);
+    CHECK(bench.upstream.taken == 0);
+}
+
 TEST_CASE("upstream: while the server is away, orders are refused", "[unit][agent]")
 {
     Bench bench;
