@@ -96,11 +96,17 @@ class AgentFront
     {
         return failed_;
     }
-    std::string summary() const
+    struct rpm_agent_stats stats() const
     {
         struct rpm_agent_stats stats = rpm_agent_stats_init();
 
         cli::check("statistics", rpm_agent_stats(agent_, &stats));
+        return stats;
+    }
+    std::string summary() const
+    {
+        struct rpm_agent_stats stats = this->stats();
+
         return std::to_string(stats.orders) + " orders in " + std::to_string(stats.lists) +
                " lists, " + std::to_string(stats.failed) + " refused";
     }

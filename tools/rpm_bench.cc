@@ -18,6 +18,7 @@ static const char *const kExamples =
     "o.json\n"
     "  rpm-bench compare --json compare.json          needs no server\n"
     "  rpm-bench compare --only \"append direct\" --rounds 3\n"
+    "  rpm-bench agent --json agent.json              needs no server or agent\n"
     "  rpm-bench compare --peer librpma --memory /dev/dax0.0\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage. A target that is missed is no failure.";
 
@@ -125,16 +126,22 @@ static void add_run(CLI::App &app, RunOptions &options)
     sub->final_callback([&options] { check_run(options); });
 }
 
-static void add_compare(CLI::App &app, CompareOptions &options)
+/* Options of all comparisons. */
+static void add_rows(CLI::App *sub, CompareOptions &options)
 {
-    CLI::App *sub = app.add_subcommand("compare", "Compare the library with the limit and others");
-
     sub->add_option("--rounds", options.rounds, "rounds, librpm and the other in turn (9)")
         ->check(CLI::Range(1u, 1000u));
     sub->add_option("--json", options.json, "write the rows to this file, - for standard output")
         ->type_name("FILE");
     sub->add_option("--only", options.only, "rows whose what and against contain this");
     sub->add_option("--dir", options.dir, "where memory comes from (/dev/shm)")->type_name("DIR");
+}
+
+static void add_compare(CLI::App &app, CompareOptions &options)
+{
+    CLI::App *sub = app.add_subcommand("compare", "Compare the library with the limit and others");
+
+    add_rows(sub, options);
     cli::size_option(sub, "--scan-bytes", options.scan_bytes,
                      "size of the log that is scanned (1G)");
     CLI::Option *peer =
@@ -165,13 +172,17 @@ int main(int argc, char **argv)
     CLI::App app("Measure librpm, alone or against others.", "rpm-bench");
     RunOptions run_options;
     CompareOptions compare_options;
+    CompareOptions agent_options;
 
     app.footer(kExamples);
     app.require_subcommand(1);
     add_run(app, run_options);
     add_compare(app, compare_options);
+    add_rows(app.add_subcommand("agent", "Measure what an agent saves and costs"), agent_options);
     cli::catch_stop();
     return cli::run(app, argc, argv, [&] {
+        if (app.got_subcommand("agent"))
+            return compare_agent(agent_options);
         return app.got_subcommand("run") ? run(run_options) : compare(compare_options);
     });
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench.h: helpers of rpm-bench run and rpm-bench compare: time, CPUs, memory to write to, child
+ * bench.h: helpers of rpm-bench run, compare and agent: time, CPUs, memory to write to, child
  * servers.
  */
 #ifndef RPM_TOOLS_BENCH_BENCH_H
@@ -144,6 +144,7 @@ int run(const RunOptions &options);
 int compare(const CompareOptions &options);
 int compare_peer(const CompareOptions &options);
 int compare_self(const CompareOptions &options);
+int compare_agent(const CompareOptions &options);
 
 } // namespace bench
 #endif

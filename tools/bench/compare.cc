@@ -70,15 +70,19 @@ void print_row(const Row &row)
 {
     char span[32];
     char target[32] = "-";
+    bool timed = row.unit.rfind("time", 0) == 0;
+    const char *unit = timed ? "ns" : "  ";
+    int digits = timed ? 1 : 3;
 
     snprintf(span, sizeof(span), "%.2f..%.2f", row.ratio_min, row.ratio_max);
     if (row.target > 0)
         snprintf(target, sizeof(target), "<= %s  %s", target_text(row.target).c_str(),
                  row.ratio <= row.target ? "met" : "MISSED");
     progress().clear();
-    printf("%-20s %6llu %5u  %-13s %8.1fns %8.1fns %6.2f %15s%s %s\n", row.what.c_str(),
-           static_cast<unsigned long long>(row.bytes), row.depth, row.against.c_str(), row.ours,
-           row.other, row.ratio, span, scatters(row.ratios) ? "~" : " ", target);
+    printf("%-20s %6llu %5u  %-14s %8.*f%s %8.*f%s %6.2f %15s%s %s\n", row.what.c_str(),
+           static_cast<unsigned long long>(row.bytes), row.depth, row.against.c_str(), digits,
+           row.ours, unit, digits, row.other, unit, row.ratio, span,
+           scatters(row.ratios) ? "~" : " ", target);
     fflush(stdout);
 }
 

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * agent.cc: rpm-bench agent: what an agent saves where a READ proves nothing, what a connection to
+ * one costs that is not used, and how fast records are read from segments.
+ */
+#include "agent_front.h"
+#include "bench/compare.h"
+#include "bench/ours.h"
+
+#include <atomic>
+#include <fcntl.h>
+#include <fstream>
+#include <numeric>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+namespace bench
+{
+
+namespace
+{
+
+constexpr uint32_t kWriters = 16;
+constexpr uint64_t kAppends = 500; /* of each writer in a round */
+constexpr uint64_t kCapacity = 1u << 20;
+constexpr uint64_t kTierBytes = 32u << 20; /* of records that are read from segments */
+constexpr uint64_t kRecordBytes = 1024;
+constexpr uint64_t kPoolBytes = kWriters * kCapacity + 2 * kTierBytes + (16u << 20);
+constexpr double kRequestsTarget = 0.25;
+constexpr double kUnusedTarget = 1.03;
+constexpr double kReadTarget = 2; /* times the time of reading the file: half of its rate */
+
+struct Bed {
+    const CompareOptions &options;
+    const MemoryDir &dir;
+    std::string server; /* its URL; clients do not map the pool */
+    AgentFront &agent;
+
+    std::string with_agent() const
+    {
+        return server + ",agent=" + agent.urls();
+    }
+    uint64_t lists() const
+    {
+        return agent.stats().lists;
+    }
+};
+
+uint64_t tail_of(rpm_log *log)
+{
+    struct rpm_log_info info = rpm_log_info_init();
+
+    cli::check("info", rpm_log_info(log, &info));
+    return info.tail_lsn;
+}
+
+/* Waits until all writers have come to it. */
+class Start
+{
+  public:
+    void wait()
+    {
+        arrived_++;
+        while (arrived_ < kWriters && !cli::stopped() && !failed_)
+            std::this_thread::yield();
+    }
+    void fail()
+    {
+        failed_ = true;
+    }
+
+  private:
+    std::atomic<uint32_t> arrived_{ 0 };
+    std::atomic<bool> failed_{ false };
+};
+
+/* Appends records to a log of its own. Returns how many flushes its server was asked for: all, or
+ * with method order those that the agent did not have certified in time. */
+uint64_t write_records(const std::string &url, uint32_t method, uint32_t writer, Start &start)
+{
+    rpm_conn_opts opts = rpm_conn_opts_init();
+    rpm_log_opts log_opts = rpm_log_opts_init();
+    struct rpm_conn_stats stats = rpm_conn_stats_init();
+    std::vector<unsigned char> payload(64, static_cast<unsigned char>(writer));
+    std::string name = "bench-agent-" + std::to_string(writer);
+    rpm_log *raw = nullptr;
+
+    opts.method = method;
+    log_opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
+    log_opts.capacity_bytes = kCapacity;
+    cli::Conn conn = cli::connect(url, &opts);
+    cli::check(name, rpm_log_open(conn.get(), name.c_str(), &log_opts, &raw));
+    cli::Log log(raw);
+    cli::check("trim", rpm_log_trim(raw, tail_of(raw)));
+    start.wait();
+    for (uint64_t i = 0; i < kAppends; i++)
+        cli::check("append", rpm_log_append(raw, payload.data(), payload.size(), nullptr));
+    cli::check("stats", rpm_conn_stats(conn.get(), &stats));
+    return method == RPM_METHOD_ORDER ? stats.order_fallbacks : stats.flushes;
+}
+
+/* Flush requests that reach the server for each record, when all writers append at once. */
+double requests(const Bed &bed, uint32_t method)
+{
+    std::vector<uint64_t> sent(kWriters);
+    std::vector<std::exception_ptr> failed(kWriters);
+    std::vector<std::thread> threads;
+    std::string url = method == RPM_METHOD_ORDER ? bed.with_agent() : bed.server;
+    uint64_t before = bed.lists();
+    Start start;
+
+    for (uint32_t i = 0; i < kWriters; i++)
+        threads.emplace_back([&, i] {
+            try {
+                sent[i] = write_records(url, method, i, start);
+            } catch (...) {
+                start.fail();
+                failed[i] = std::current_exception();
+            }
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    for (const std::exception_ptr &failure : failed)
+        if (failure != nullptr)
+            std::rethrow_exception(failure);
+    uint64_t all = std::accumulate(sent.begin(), sent.end(), bed.lists() - before);
+
+    return static_cast<double>(all) / static_cast<double>(kWriters * kAppends);
+}
+
+void compare_requests(const Bed &bed, std::vector<Row> &rows)
+{
+    Row row = { "orders by 16", 64, 1, "messages by 16", "flush requests to the server, a record" };
+    std::vector<double> ours;
+    std::vector<double> others;
+
+    if (!wanted(bed.options.only, row.what, row.against))
+        return;
+    for (uint32_t round = 0; round < bed.options.rounds; round++) {
+        show_round(row.what, row.against, round, bed.options);
+        ours.push_back(requests(bed, RPM_METHOD_ORDER));
+        others.push_back(requests(bed, RPM_METHOD_MESSAGE));
+        end_if_stopped();
+    }
+    row.target = kRequestsTarget;
+    conclude(row, ours, others);
+    rows.push_back(row);
+    print_row(row);
+}
+
+void compare_unused(const Bed &bed, std::vector<Row> &rows)
+{
+    static const ClientOptions message = { RPM_METHOD_MESSAGE };
+    Row row = { "agent unused", 64, 1, "no agent", "time per record" };
+    std::vector<Side> sides(2);
+    Shape shape = { 64, 1 };
+
+    if (!wanted(bed.options.only, row.what, row.against))
+        return;
+    sides[0].contender = make_ours(bed.with_agent(), "bench-attached", shape, kCapacity, message);
+    sides[1].contender = make_ours(bed.server, "bench-alone", shape, kCapacity, message);
+    run_rounds(sides, bed.options, 1);
+    row.target = kUnusedTarget;
+    conclude(row, sides[0].rounds, sides[1].rounds);
+    rows.push_back(row);
+    print_row(row);
+}
+
+/* Half of it random, half of it as the record before, like a row of which a few columns change. */
+void fill_record(std::vector<unsigned char> &record, uint64_t &state)
+{
+    for (size_t at = 0; at < record.size() / 2; at++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        record[at] = static_cast<unsigned char>(state >> 56);
+    }
+}
+
+/* Records in segments, and the same bytes in a file. */
+void store_records(const Bed &bed, const std::string &folder, const std::string &path)
+{
+    rpm_log_opts opts = rpm_log_opts_init();
+    std::vector<unsigned char> record(kRecordBytes, 'r');
+    rpm_archiver *archiver = nullptr;
+    rpm_tier *tier = nullptr;
+    rpm_log *raw = nullptr;
+    uint64_t state = 1;
+    int more;
+
+    opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
+    opts.capacity_bytes = 2 * kTierBytes;
+    cli::Conn conn = cli::connect(bed.server);
+    cli::check("log", rpm_log_open(conn.get(), "bench-tier", &opts, &raw));
+    cli::Log log(raw);
+    std::ofstream file(path, std::ios::binary);
+    for (uint64_t i = 0; i < kTierBytes / kRecordBytes; i++) {
+        fill_record(record, state);
+        cli::check("append", rpm_log_append(raw, record.data(), record.size(), nullptr));
+        file.write(reinterpret_cast<const char *>(record.data()),
+                   static_cast<std::streamsize>(record.size()));
+    }
+    if (!file.flush())
+        throw cli::Failure(path + ": " + strerror(errno));
+    cli::check("tier", rpm_tier_open(folder.c_str(), nullptr, &tier));
+    cli::Tier owner(tier);
+    cli::check("archiver", rpm_archiver_open(tier, raw, &archiver));
+    while ((more = rpm_archiver_turn(archiver, 1)) > 0)
+        ;
+    rpm_archiver_close(&archiver);
+    cli::check("archiver", more);
+}
+
+uint64_t sum_words(const void *data, uint64_t bytes)
+{
+    const unsigned char *from = static_cast<const unsigned char *>(data);
+    uint64_t sum = 0;
+    uint64_t word;
+
+    for (uint64_t at = 0; at + sizeof(word) <= bytes; at += sizeof(word)) {
+        memcpy(&word, from + at, sizeof(word));
+        sum += word;
+    }
+    return sum;
+}
+
+uint64_t read_segments(const std::string &folder)
+{
+    struct rpm_tier_log found = rpm_tier_log_init();
+    rpm_tier_reader *reader = nullptr;
+    rpm_tier *tier = nullptr;
+    rpm_record record;
+    uint64_t sum = 0;
+    int more;
+
+    cli::check("tier", rpm_tier_open(folder.c_str(), nullptr, &tier));
+    cli::Tier owner(tier);
+    if (cli::check("tier", rpm_tier_entry(tier, 0, &found)) != 1)
+        throw cli::Failure(folder + ": no segments");
+    cli::check("reader", rpm_tier_reader_open(tier, found.log_id, 0, &reader));
+    while ((more = rpm_tier_reader_next(reader, &record)) == 1)
+        sum += sum_words(record.data, record.len);
+    rpm_tier_reader_close(&reader);
+    cli::check("reader", more);
+    return sum;
+}
+
+uint64_t read_file(const std::string &path)
+{
+    std::vector<unsigned char> piece(64u << 10);
+    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    uint64_t sum = 0;
+    ssize_t n = -1;
+
+    if (fd >= 0)
+        while ((n = read(fd, piece.data(), piece.size())) > 0)
+            sum += sum_words(piece.data(), static_cast<uint64_t>(n));
+    if (n < 0)
+        throw cli::Failure(path + ": " + strerror(errno));
+    close(fd);
+    return sum;
+}
+
+/* Nanoseconds a record. */
+double timed(const std::function<uint64_t()> &reads, uint64_t *sum)
+{
+    uint64_t begin = now_ns();
+
+    *sum = reads();
+    return static_cast<double>(now_ns() - begin) / static_cast<double>(kTierBytes / kRecordBytes);
+}
+
+void compare_read(const Bed &bed, std::vector<Row> &rows)
+{
+    Row row = { "read segments", kRecordBytes, 1, "read file", "time per record" };
+    std::string folder = bed.dir / "segments";
+    std::string path = bed.dir / "records";
+    std::vector<double> ours;
+    std::vector<double> others;
+    uint64_t sum;
+    uint64_t expected;
+
+    if (!wanted(bed.options.only, row.what, row.against))
+        return;
+    if (mkdir(folder.c_str(), 0700) != 0)
+        throw cli::Failure(folder + ": " + strerror(errno));
+    store_records(bed, folder, path);
+    for (uint32_t round = 0; round < bed.options.rounds; round++) {
+        show_round(row.what, row.against, round, bed.options);
+        others.push_back(timed([&] { return read_file(path); }, &expected));
+        ours.push_back(timed([&] { return read_segments(folder); }, &sum));
+        if (sum != expected)
+            throw cli::Failure("the segments have other records than the file");
+        end_if_stopped();
+    }
+    row.target = kReadTarget;
+    conclude(row, ours, others);
+    rows.push_back(row);
+    print_row(row);
+}
+
+void check_only(const std::string &only)
+{
+    static const char *const names[][2] = { { "orders by 16", "messages by 16" },
+                                            { "agent unused", "no agent" },
+                                            { "read segments", "read file" } };
+    std::vector<std::string> all;
+
+    for (const auto &name : names) {
+        if (wanted(only, name[0], name[1]))
+            return;
+        all.push_back(std::string(name[0]) + " " + name[1]);
+    }
+    fail_only(only, all);
+}
+
+} // namespace
+
+int compare_agent(const CompareOptions &options)
+{
+    check_only(options.only);
+    MemoryDir dir(options.dir);
+    ServerOptions server = { dir / "pool", "shm:" + (dir / "socket"), kPoolBytes };
+
+    if (dir.free_bytes() < kPoolBytes + 3 * kTierBytes)
+        throw cli::Failure(options.dir + " has too little room: " +
+                           cli::size_text(static_cast<double>(kPoolBytes + 3 * kTierBytes)) +
+                           " are needed");
+    server.ddio = RPM_YES; /* so a READ proves nothing */
+    ChildServer child(server);
+    AgentFront agent({ server.listen, { "unix:" + (dir / "agent") }, "", "", 64, 5 });
+    Bed bed = { options, dir, server.listen + ",mode=ring", agent };
+
+    printf("memory in %s, declared to be in the ADR domain with DDIO on; ratio: librpm over the "
+           "other, median of %u rounds\n\n",
+           options.dir.c_str(), options.rounds);
+    print_header();
+    with_rows(options, "", [&](std::vector<Row> &rows) {
+        compare_requests(bed, rows);
+        compare_unused(bed, rows);
+        compare_read(bed, rows);
+    });
+    return cli::kDone;
+}
+
+} // namespace bench
