@@ -50,12 +50,12 @@ static const struct entry ENTRIES[] = {
     { RPM_E_DENIED, "RPM_E_DENIED", "not permitted: credentials, secret or rights" },
     { RPM_E_VERSION, "RPM_E_VERSION", "the other side or the file has another version" },
     { RPM_E_PROTO, "RPM_E_PROTO", "the peer sent a message that librpm never sends" },
-    { RPM_E_FOREIGN, "RPM_E_FOREIGN", "the file is not a librpm pool" },
+    { RPM_E_FOREIGN, "RPM_E_FOREIGN", "the file or object has data of another program" },
     { RPM_E_CORRUPT, "RPM_E_CORRUPT", "a pool structure or a durable record is damaged" },
     { RPM_E_OPTS, "RPM_E_OPTS", "options newer than this library, with a field set" },
     { RPM_E_REFUSED, "RPM_E_REFUSED", "no server there, or it takes no more clients" },
     { RPM_E_NOMEM, "RPM_E_NOMEM", "out of memory" },
-    { RPM_E_IO, "RPM_E_IO", "the medium failed" },
+    { RPM_E_IO, "RPM_E_IO", "the medium or a system call failed" },
 };
 
 static _Thread_local char last_text[TEXT_BYTES];

@@ -91,7 +91,8 @@ static int fail_trimmed(const struct rpm_log *log)
 {
     return rpmi_fail(
         RPM_E_TRIMMED,
-        "other writers wrote to log '%s' and trimmed it: some outcomes are unknown (present -1)",
+        "other writers trimmed log '%s' past some of this writer's records: their outcomes cannot "
+        "be known and are delivered with present -1",
         log->name);
 }
 

@@ -50,7 +50,8 @@ static int check_opts(struct rpm_server_opts *opts)
     if ((opts->flags & ~flags) != 0)
         return rpmi_fail(RPM_E_INVAL, "unknown server flags 0x%x", opts->flags & ~flags);
     if (opts->pool != NULL && (opts->flags & RPM_SERVER_HUGE) != 0)
-        return rpmi_fail(RPM_E_INVAL, "huge pages are for anonymous pools: a file system decides");
+        return rpmi_fail(RPM_E_INVAL, "RPM_SERVER_HUGE is for anonymous pools, and a pool file "
+                                      "is given: leave out one of the two");
     if (opts->clients_max > RPMI_CLIENTS_MAX)
         return rpmi_fail(RPM_E_INVAL, "clients_max is %u, above its maximum of %u",
                          opts->clients_max, RPMI_CLIENTS_MAX);

@@ -103,7 +103,8 @@ int rpmi_certificate_get(const void *bytes, const uint64_t key[RPMI_CERTIFICATE_
     memcpy(given, from + AT_PROOF, PROOF_BYTES);
     if (!RPMI_CANARY(CERTIFICATE_UNCHECKED) && !rpmi_mac_same(mac, given))
         return rpmi_fail(RPM_E_DENIED,
-                         "a certificate that was not made for this claim by its server");
+                         "a certificate whose proof is wrong: the server did not make it for this "
+                         "writer's claim; check which server the agent is connected to");
     if (found.first_lsn > found.end_lsn || found.epoch == 0 || found.server_epoch == 0)
         return rpmi_fail(RPM_E_PROTO,
                          "a certificate for LSNs %" PRIu64 " to %" PRIu64 " of epoch %" PRIu32,

@@ -57,9 +57,9 @@ static void expect_bytes(const Cluster &cluster, uint32_t server, rpm_conn *conn
                 "no room on " + server_name(cluster, server) + " for the database '" +
                     cluster.schema().name() + "': it needs " + std::to_string(needed) +
                     " bytes of the " + (kind == RPM_KIND_DRAM ? "DRAM area" : "pool") + ", and " +
-                    std::to_string(room.free_bytes) + " are free, " + std::to_string(taken) +
-                    " more once the old one is removed, which was not done; make it smaller, or "
-                    "start the server with more");
+                    std::to_string(room.free_bytes) + " are free, beside " + std::to_string(taken) +
+                    " that a database of that name takes, which was not removed; make the new one "
+                    "smaller, or start the server with a larger --size or --dram");
 }
 
 void expect_room(const Cluster &cluster)

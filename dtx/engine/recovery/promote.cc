@@ -114,7 +114,8 @@ void Change::open(const View &base, const View &next)
             states[server] = state_of(servers_.connection(server), cluster_);
         }
     if (usable_view(states, next) != base)
-        throw Fenced(RPM_E_FENCED, "another command is changing the view");
+        throw Fenced(RPM_E_FENCED, "another command is changing the view: wait until it has ended, "
+                                   "then repeat this one");
     free_number_ = next_number(states);
 }
 

@@ -51,9 +51,12 @@ class Logged
 
         if (!decode_redo(cluster.layout(), cluster.shards(), record, bytes,
                          [](Address, const unsigned char *, uint32_t) {}))
-            throw Error(RPM_E_CORRUPT, "a coordinator's log has a record that is not a redo "
-                                       "record; the log is damaged or belongs "
-                                       "to another program");
+            throw Error(RPM_E_CORRUPT,
+                        "a coordinator's log on " + server_name(cluster, server) +
+                            " has a record of " + std::to_string(bytes) +
+                            " bytes that is not a redo record: the log is damaged or belongs to "
+                            "another program; rebuild the server from the other copies: stop it, "
+                            "dtx-check promote, start it with an empty pool, dtx-check restore");
         std::memcpy(&header, record, sizeof(header));
         holders_[header.txn].set(server);
     }

@@ -31,12 +31,11 @@ namespace dtx::checks
  * slot of the largest table in memory, if there are several copies. */
 std::vector<Findings> check_copies(const Cluster &cluster);
 
-/* Writes each object that is torn or older on one copy as it is on another one: of whole copies
- * that differ, as on that with the highest version, and of several such ones as on the first. Calls
- * @told with a sentence before each; what that throws ends the call. Returns how many objects are
- * torn on all copies, which it leaves. For a database that no session has open, after
- * Cluster::recover(), which applies what the logs have: a session would not see that an object
- * changed. Throws Error. */
+/* Makes all copies of each object equal: overwrites them with the whole copy that has the highest
+ * version, of several such with the first. Calls @told with a sentence before each write; an
+ * exception from @told ends the call. Leaves objects that are torn on all copies, and returns their
+ * number. Only for a database that no session has open, because a session would not notice that an
+ * object changed, and only after Cluster::recover(), which applies the logs. Throws Error. */
 uint64_t make_copies_equal(const Cluster &cluster,
                            const std::function<void(const std::string &text)> &told);
 

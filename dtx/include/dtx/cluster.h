@@ -96,7 +96,7 @@ struct Recovery {
     uint32_t coordinators = 0; /* whose logs were taken over */
     uint64_t records = 0;      /* redo records read */
     uint64_t rows = 0;         /* copies of rows written from records: they were older, or torn */
-    uint64_t locks = 0;        /* freed by a recovery of all; of one coordinator they end alone */
+    uint64_t locks = 0;        /* freed; by recover(coordinator) none: a claim word voids them */
     uint64_t slots = 0;        /* of dead or fenced sessions, returned */
 };
 

@@ -130,22 +130,24 @@ class Session
      * begins with it. So a server of requests starts one for each request. */
     void start(Task<void> task);
 
-    /* As run(), for one coroutine: returns when it has ended, although others have not. Those go on
-     * with the next call of this, run() or work(). If there are no others, what it has committed is
-     * installed when this returns. Throws what ended it. */
+    /* As run(), for one coroutine: returns when it has ended, although others have not. The others
+     * go on in the next call of run_one(), run() or work(). If there are none, all rows that this
+     * session has committed are installed when run_one() returns. Throws the exception that ended
+     * the coroutine. */
     void run_one(Task<void> task);
 
     /* For a program with a loop of its own, instead of run(): sends, receives, and lets all
      * coroutines go on that can. If none can, waits until one can, or until @until_ns of now_ns();
-     * 0: does not wait. False: no coroutine is left, and what they have committed is installed.
-     * Then it throws the first exception that ended one. While it returns true, the program must
-     * call it again soon: rows may be locked, and a session that waits for one for
-     * Options::lease_us fences this one. Not to be called by a coroutine. */
+     * 0: does not wait. Returns false when no coroutine is left and all committed rows are
+     * installed, or throws then the first exception that ended a coroutine. After true, the program
+     * must call work() again soon: this session may have locked rows, and a session that waits
+     * Options::lease_us for one of them fences it. Not to be called by a coroutine. */
     bool work(uint64_t until_ns);
-    /* A descriptor to wait for between these calls, which stays the same: when arm() has returned
-     * false, it can be read when work() has something to do. True: it has something to do now, or a
-     * server has no descriptor (sim:). Call arm() last before each wait. Both throw Error,
-     * RPM_E_NOMEM: the process has no descriptors left. */
+    /* fd() returns the descriptor to wait for between calls of work(), always the same one. Call
+     * arm() last before each wait. If it returns false, the descriptor becomes readable when work()
+     * has something to do. If it returns true, do not wait: work() has something to do now, or a
+     * server has no descriptor (sim:). Both throw Error, RPM_E_NOMEM: the process has no
+     * descriptors left. */
     int fd();
     bool arm();
 

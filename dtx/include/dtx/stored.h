@@ -30,11 +30,11 @@ struct StoredDatabase {
  * (RPM_E_CORRUPT). Blocks for one connection to each server, at most. */
 StoredDatabase stored_database(const std::string &name, const Options &options);
 
-/* Throws Error, RPM_E_NOSPACE, naming the first server that lacks room, unless each server has as
- * many bytes for @cluster, and for the log of one session, as it will have once the database of
- * that name, if there is one, is removed. Changes nothing. Bytes that are free may be in several
- * pieces, and other programs may take them: create() may still find no room. Blocks for one
- * connection to each server. */
+/* Throws Error, RPM_E_NOSPACE, naming the first server that has too few free bytes for @cluster and
+ * the log of one session. Counts the bytes of a database of the same name as free, for a caller
+ * that is going to remove it. Changes nothing. Free bytes may be in several pieces, and other
+ * programs may take them: create() may still find no room. Blocks for one connection to each
+ * server. */
 void expect_room(const Cluster &cluster);
 
 } // namespace dtx

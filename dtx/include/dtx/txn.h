@@ -129,9 +129,10 @@ class Txn
     }
 
     /* Awaited: write bytes to spans, on all live copies of their shards, durable. All sessions see
-     * the bytes at once; an abort does not undo them. So write where no committed row leads, and
-     * let rows that this transaction writes lead there: when it has committed, the bytes are on all
-     * copies. Let only one session at a time write a place, and keep rows that say which.
+     * the bytes at once; an abort does not undo them. So write bytes to which no committed row
+     * refers, and let this transaction write the rows that refer to them: when it has committed,
+     * the bytes are on all copies. Only one session at a time may write a range; keep rows that say
+     * which session that is.
      * Cluster::recover(coordinator) fences a session that has died or is slow: after that no server
      * accepts a write of it. @pieces: borrowed until this has been awaited, and sent together, in
      * one round trip. After an exception, each aligned word of 8 bytes of them may be old or new.

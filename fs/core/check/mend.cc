@@ -201,7 +201,7 @@ std::string Mender::mend_row(const Wrong &wrong)
                           for (uint32_t c = dtx::kCoordinatorsMax; c < 128; c++)
                               row.clients.remove(c);
                       })
-                   ? "took that client off"
+                   ? "removed the client from the row in orphans"
                    : "";
     case Kind::map_of_none:
     case Kind::map_behind:
@@ -209,7 +209,7 @@ std::string Mender::mend_row(const Wrong &wrong)
         return erase(tables.maps, wrong.more) ? removed : "";
     case Kind::second_pointer:
         return change(tables.maps, wrong.other, [&](MapRow &row) { row.pointers[wrong.more] = {}; })
-                   ? "removed that of the map"
+                   ? "removed the pointer in the row of maps"
                    : "";
     case Kind::target_of_none:
         return mend_target(wrong);
@@ -219,7 +219,7 @@ std::string Mender::mend_row(const Wrong &wrong)
         return erase(tables.slabs, wrong.key) ? removed : "";
     case Kind::slab_client:
         return change(tables.slabs, wrong.key, [](SlabRow &row) { row.owner = 0; })
-                   ? "took that client off"
+                   ? "removed the owner of the slab"
                    : "";
     default:
         return drop_locks();

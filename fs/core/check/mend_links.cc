@@ -211,7 +211,7 @@ std::string Mender::mend_parent(const Wrong &wrong)
         return reconnect(ino);
     if (ino != kRootIno && wrong.more == 1)
         return change(tables.inodes, ino, [&](InodeRow &row) { row.parent = parent; })
-                   ? "made that its parent"
+                   ? "stored the directory that has its name as its parent"
                    : "";
     (void)change(tables.inodes, ino, [&](InodeRow &row) {
         if (ino == kRootIno)
@@ -241,7 +241,7 @@ std::string Mender::add_orphan_row(uint32_t ino)
         co_return co_await add_row(call, call.tables().orphans, key, OrphanRow{});
     });
 
-    return added ? "made it one: the next client frees it" : "";
+    return added ? "added it to orphans: the next client frees it" : "";
 }
 
 std::string Mender::mend_links(const Wrong &wrong)

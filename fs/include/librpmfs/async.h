@@ -4,10 +4,9 @@
  * under way on one client.
  *
  * A submission returns an error, and no completion follows; or 0, and exactly one follows, by
- * rfs_poll() or rfs_wait(). The library has no thread: what was submitted is sent and goes on in
- * these two and in all blocking calls of the client, which are submissions too and wait for their
- * own end. What a call points to in the caller's memory, other than paths and credentials, belongs
- * to the call until its completion was returned.
+ * rfs_poll() or rfs_wait(). The library has no thread: it sends and continues submitted calls only
+ * in these two functions and in the client's blocking calls. A call may use the caller's memory to
+ * which it has pointers, other than paths and credentials, until its completion was returned.
  *
  * Calls that are under way at once take effect in any order, and complete in the order in which
  * they end. Each by itself is as its blocking form: one transaction, durable on all copies when it

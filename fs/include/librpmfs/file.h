@@ -102,7 +102,7 @@ RFS_MUST_CHECK ssize_t rfs_pwrite(struct rfs_file *file, const void *bytes, size
  *
  * @file  open. Borrowed.
  *
- * Durable:  on 0 each write that has ended without an error, as it was before.
+ * Durable:  changes nothing: a write that has ended without an error is durable already.
  * Errors:   -EIO (@file has lost its locks).
  * Threads:  one per client.
  * Cost:     nothing if no such call is under way.

@@ -11,12 +11,12 @@
  * A lock ends when its owner unlocks it; when an open file by which the owner has set a lock on
  * this file is closed: then all locks of the owner on the file end; when its client is unmounted;
  * and when its client has died: then the next client that wants the lock, or looks for dead
- * clients, drops it. A client dies with its process. One that has kept a row locked for 2 s that
- * another client needs is taken for dead, too; it finds out when it goes on. A program that is
- * stopped while it has a lock, and no row locked, keeps the lock. After a client was taken for dead
- * each call on an open file that had set a lock of those that were dropped fails with -EIO, and
- * changes nothing, until the file is closed. A write that was begun under a lock therefore does not
- * take effect once another client may have that lock.
+ * clients, drops it. A client dies with its process. A client that keeps a row locked for 2 s which
+ * another client needs is fenced as dead, too. A program that is stopped while it has locks of
+ * files, but no row locked, keeps its locks. When a client that was fenced continues, each call on
+ * an open file by which it had set a lock that was dropped fails with -EIO, and changes nothing,
+ * until the file is closed. So a write that was begun under a lock does not take effect once
+ * another client may have that lock.
  *
  * Deadlocks are not detected: a wait ends by its timeout, rfs_interrupt() or rfs_cancel().
  */

@@ -105,10 +105,11 @@ RFS_MUST_CHECK int rfs_truncate(struct rfs_client *client, const struct rfs_cred
  * nothing behind its dot), -EACCES.
  *
  * @value: @size bytes; may be NULL if that is 0. @flags: of <sys/xattr.h>: XATTR_CREATE: -EEXIST if
- * the file has the attribute; XATTR_REPLACE: -ENODATA if it has not; 0. Errors: -E2BIG (over 64
- * KiB), -ENOSPC (all attributes of the file are, or the volume is full), -EPERM (one for user 0; a
- * user attribute of what is no regular file or directory, or of a directory with the sticky bit, by
- * one who does not own it), -EINVAL (flags). */
+ * the file has the attribute; XATTR_REPLACE: -ENODATA if it has not; 0. Errors: -E2BIG (the
+ * value has over 64 KiB), -ENOSPC (all attributes of the file together would have, or the volume is
+ * full), -EPERM ("trusted." or "security.", and @who is not user 0; or "user.", and the file is
+ * neither a regular file nor a directory, or is a directory with the sticky bit that @who does not
+ * own), -EINVAL (flags). */
 RFS_MUST_CHECK int rfs_setxattr(struct rfs_client *client, const struct rfs_cred *who,
                                 const char *path, const char *name, const void *value, size_t size,
                                 int flags);

@@ -5,9 +5,11 @@
  * connection: "verbs://HOST:7471,agent=tcp://HOST:7480". It is worth running where a READ proves
  * nothing, so that the server CPU must flush (rpm_explain() says where), and writers are many.
  *
- * The agent keeps nothing. Each certificate has a proof that only the server and the writer can
- * make, so an agent that lies, lags or dies costs time: 10 ms for what it has not answered, then
- * writers send their messages to the server themselves, and ask the agent again after a while.
+ * An order is a writer's request to certify some of its records. The agent sends the orders of many
+ * writers to the server as one list. It keeps nothing: each certificate has a proof that only the
+ * server and the writer can make. If an order gets no answer within 10 ms, or a wrong
+ * one, the writer has the server flush the records, and does without the agent for 1 s, after each
+ * further failure for twice as long, up to about a minute.
  *
  * An agent has three loops: the two of its front, which is a server (<librpm/server.h>) that its
  * clients connect to, and rpm_agent_work().
@@ -49,8 +51,8 @@ static inline struct rpm_agent_opts rpm_agent_opts_init(void)
 
 struct rpm_agent_stats {
     size_t size;     /* sizeof this struct as the caller compiled it */
-    uint64_t orders; /* lists answered; one may ask for several flushes */
-    uint64_t lists;  /* sent to the server for these */
+    uint64_t orders; /* answered; each certifies the records of one or several flushes */
+    uint64_t lists;  /* sent to the server; each has the records of one or several orders */
     uint64_t failed; /* orders that could not be answered, because the server was away */
     uint64_t dials;  /* connections made to the server */
 };

@@ -40,12 +40,13 @@ enum rpm_error {
     RPM_E_DENIED = -EACCES,           /* not permitted: credentials, secret or rights */
     RPM_E_VERSION = -EPROTONOSUPPORT, /* the other side or the file has another version */
     RPM_E_PROTO = -EPROTO,            /* the peer sent a message that librpm never sends */
-    RPM_E_FOREIGN = -EMEDIUMTYPE,     /* the file is not a librpm pool */
+    RPM_E_FOREIGN = -EMEDIUMTYPE,     /* file or object with data of another program */
     RPM_E_CORRUPT = -EUCLEAN,         /* a pool structure or a durable record is damaged */
     RPM_E_OPTS = -E2BIG,              /* option struct newer than this library, with a field set */
     RPM_E_REFUSED = -ECONNREFUSED,    /* no server there, or it takes no more clients */
     RPM_E_NOMEM = -ENOMEM,            /* out of memory */
-    RPM_E_IO = -EIO                   /* the medium failed: no promise holds after it */
+    RPM_E_IO = -EIO                   /* the medium, or a system call, failed: after a failure of
+                                         the medium no promise holds */
 };
 
 /**

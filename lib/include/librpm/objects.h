@@ -39,7 +39,7 @@ static inline struct rpm_entry rpm_entry_init(void)
 /* The room of the pool, or of the DRAM area, for objects. */
 struct rpm_room {
     size_t size;            /* sizeof this struct as the caller compiled it */
-    uint64_t bytes;         /* of all objects and between them */
+    uint64_t bytes;         /* size of the area, used and free; without superblock and directory */
     uint64_t free_bytes;    /* that no object takes up; may be in several pieces */
     uint64_t largest_bytes; /* of the largest object that can be created; of a log its capacity */
     uint32_t objects;       /* that exist */

@@ -104,8 +104,9 @@ static int get_endpoint(struct rpmi_s3_address *at)
     if (region == NULL)
         region = variable("AWS_DEFAULT_REGION");
     if (region == NULL && endpoint == NULL)
-        return rpmi_fail(RPM_E_INVAL, "s3: which store? Set AWS_REGION, or AWS_ENDPOINT_URL to the "
-                                      "http:// or https:// address of another one");
+        return rpmi_fail(RPM_E_INVAL, "s3: neither AWS_REGION nor AWS_ENDPOINT_URL is set: set the "
+                                      "region of AWS, or the http:// or https:// address of "
+                                      "another object store");
     err = copy(at->region, sizeof(at->region), region != NULL ? region : "us-east-1", "AWS_REGION");
     if (err != 0)
         return err;

@@ -174,8 +174,8 @@ int rpmi_s3_page_get(const char *xml, size_t len, struct rpmi_s3_page *page)
         return rpmi_fail(RPM_E_IO, "the list has no <IsTruncated>");
     if (page->more && (page->token[0] == '\0' || strcmp(page->token, asked) == 0))
         return rpmi_fail(RPM_E_IO,
-                         "the list goes on, and says %s how: <NextContinuationToken> is %s",
-                         page->token[0] == '\0' ? "not" : "wrongly",
+                         "the list is truncated (<IsTruncated>), but its <NextContinuationToken> "
+                         "is %s; expected is a token for the next page",
                          page->token[0] == '\0' ? "missing" : "that of this page");
     return 0;
 }

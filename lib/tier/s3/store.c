@@ -197,7 +197,7 @@ static int s3_bytes(struct rpmi_store *store, const struct rpmi_segment_name *na
     key_put(s3_of(store), name, key);
     err = rpmi_s3_send(s3_of(store), &request);
     if (err == 0 && request.bytes == UINT64_MAX)
-        return rpmi_fail(RPM_E_IO, "s3://%s/%s: the store does not say how long it is",
+        return rpmi_fail(RPM_E_IO, "s3://%s/%s: the store's answer to HEAD has no Content-Length",
                          s3_of(store)->at.bucket, key);
     if (err == 0)
         *bytes = request.bytes;

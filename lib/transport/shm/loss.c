@@ -19,8 +19,8 @@ int rpmi_shm_lose(struct rpmi_shm *shm)
     if (shm->link.lost == 0)
         shm->link.lost = RPM_E_LOST;
     return rpmi_fail(RPM_E_LOST, (rpmi_liveness_word(shm->liveness) & FUTEX_OWNER_DIED) != 0
-                                     ? "the server died"
-                                     : "the server ended");
+                                     ? "the server's process died; start it again, then reconnect"
+                                     : "the server has ended; start it again, then reconnect");
 }
 
 /* A server sends only events, one for each arm, and answers, for which call() waits. A faulty

@@ -55,8 +55,8 @@ static int dial(struct rpmi_agent *agent, uint64_t timeout_us)
     agent->link = link;
     if ((link->flags & RPMI_LINK_STEPS) == 0 || (link->flags & RPMI_LINK_COMPLETES_ON_POST) != 0)
         err = rpmi_fail(RPM_E_NOCAP,
-                        "agent=%s: this connection carries no orders, because it has the pool "
-                        "mapped; an agent is not a server",
+                        "agent=%s: this connection maps the pool of a server; expected is an "
+                        "agent: give the address at which rpm-agent listens (--listen)",
                         agent->address.url);
     agent->list = link->ops->stage(link, RPMI_STEPS_BYTES);
     agent->answer = link->ops->stage(link, RPMI_STEPS_BYTES);
