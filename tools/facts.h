@@ -49,6 +49,29 @@ inline void add_main(Json &out, const rpm_facts &facts)
     out["modelled"] = facts.modelled != 0;
 }
 
+/* Is an agent (rpm-agent --listen) worth running for clients on other machines, and why? */
+struct AgentAdvice {
+    bool worth;
+    std::string text;
+};
+
+inline AgentAdvice agent_advice(const rpm_facts &facts)
+{
+    const char *why = nullptr;
+
+    if (!rpm_legal(&facts, RPM_METHOD_ORDER, RPM_DURABLE, &why))
+        return { false, std::string("of no use: ") + why };
+    for (rpm_method method : { RPM_METHOD_FLUSH, RPM_METHOD_READ })
+        if (rpm_legal(&facts, method, RPM_DURABLE, &why))
+            return { false, std::string("not worth running: clients make records durable without "
+                                        "the server CPU, by method ") +
+                                rpm_method_name(method) + ": " + why };
+    return { true, std::string("worth running for several writers: without it each flush is a "
+                               "message to the server CPU, with it one message has the records of "
+                               "many; method read would not do: ") +
+                       why };
+}
+
 /* All facts. */
 inline Json json(const rpm_facts &facts)
 {

@@ -197,6 +197,7 @@ int explain(const Options &options)
     rpm_facts facts = facts_of(options);
     std::string text;
     bool planned = explained(facts, request_of(options), text);
+    facts::AgentAdvice agent = facts::agent_advice(facts);
 
     if (options.json) {
         facts::Json out;
@@ -204,9 +205,10 @@ int explain(const Options &options)
         out["planned"] = planned;
         out["facts"] = facts::json(facts);
         out["lines"] = lines_json(text);
+        out["agent"] = { { "worth", agent.worth }, { "why", agent.text } };
         printf("%s\n", out.dump(2).c_str());
     } else {
-        printf("%s", text.c_str());
+        printf("%sagent: %s\n", text.c_str(), agent.text.c_str());
     }
     return planned ? cli::kDone : cli::kFailed;
 }

@@ -246,6 +246,8 @@ Json path_json(const Probed &probed)
     }
     out["facts"] = facts::json(probed.facts);
     out["levels"] = reachable(probed.facts);
+    out["agent"] = { { "worth", facts::agent_advice(probed.facts).worth },
+                     { "why", facts::agent_advice(probed.facts).text } };
     return out;
 }
 
@@ -273,8 +275,9 @@ int run(const std::vector<std::string> &paths, bool as_json)
     print_machine(out["machine"]);
     for (const Probed &probed : all)
         if (probed.error.empty())
-            printf("\n%s\n%s  levels within reach: %s\n", probed.name.c_str(),
-                   indented(facts::text(probed.facts)).c_str(), reachable(probed.facts).c_str());
+            printf("\n%s\n%s  levels within reach: %s\n  agent: %s\n", probed.name.c_str(),
+                   indented(facts::text(probed.facts)).c_str(), reachable(probed.facts).c_str(),
+                   facts::agent_advice(probed.facts).text.c_str());
     return result;
 }
 
