@@ -3,9 +3,9 @@
  * mend.cc: read all copies of an object, and write those that are damaged.
  *
  * A transaction writes an object only while it holds the lock, and frees the lock when the object
- * is on all copies. So while another transaction holds it no copy is being written, and each one
- * that is whole has the committed version. A session that has lost the lock to a recovery cannot
- * write an old version: the servers refuse its writes.
+ * is on all copies. So while this transaction holds it no copy is being written, and each one that
+ * is whole has the committed version. A session that has lost the lock to a recovery cannot write
+ * an old version: the servers refuse its writes.
  *
  * Tests: tests/unit/dtx/engine/store/mend_test.cpp
  */
@@ -33,16 +33,33 @@ static Task<Images> read_copies(Servers &servers, const Access &access)
     co_return images;
 }
 
-/* nullptr: none is whole. */
+static bool is_damaged(const std::vector<unsigned char> &image)
+{
+    return !is_whole(image.data(), static_cast<uint32_t>(image.size()));
+}
+
+/* nullptr: none is whole; or the newest was never written, and a damaged one has a version: a copy
+ * whose slot was lost is all zeros, too, and must not replace bytes that may still be saved. */
 static const unsigned char *newest_of(const Images &images)
 {
     const unsigned char *newest = nullptr;
+    bool written = false;
 
-    for (const auto &image : images)
-        if (is_whole(image.data(), static_cast<uint32_t>(image.size())) &&
+    for (const auto &image : images) {
+        written = written || header_of(image.data()).version != 0;
+        if (!is_damaged(image) &&
             (newest == nullptr || header_of(newest).version < header_of(image.data()).version))
             newest = image.data();
-    return newest;
+    }
+    return newest != nullptr && written && header_of(newest).version == 0 ? nullptr : newest;
+}
+
+static void tell(Servers &servers, Address address, uint32_t copy)
+{
+    servers.mended()++;
+    servers.cluster().notify(object_name(servers.cluster(), address) + " was damaged on server " +
+                             std::to_string(servers.server_of(address.shard(), copy)) +
+                             ": stored again as it is on another copy");
 }
 
 Task<> mend(Servers &servers, const Access &locked)
@@ -54,21 +71,20 @@ Task<> mend(Servers &servers, const Access &locked)
     const unsigned char *newest = newest_of(images);
     OperationBatch batch(servers, Via::one_sided);
 
-    if (newest == nullptr)
-        expect_whole(servers.cluster(), locked.address, images[0].data(), locked.bytes);
+    for (size_t copy = 0; newest == nullptr && copy < images.size(); copy++)
+        expect_whole(servers.cluster(), locked.address, images[copy].data(), locked.bytes);
+
+    DTX_ASSERT(newest != nullptr);
 
     rpm_patch patch = { servers.layout().row_offset(locked.address), newest, locked.bytes, 0 };
 
     for (uint32_t copy = 0; copy < images.size(); copy++)
-        if (!is_whole(images[copy].data(), locked.bytes)) {
+        if (is_damaged(images[copy]))
             batch.write(shard, copy, { &patch, 1 });
-            servers.mended()++;
-            servers.cluster().notify(object_name(servers.cluster(), locked.address) +
-                                     " was damaged on server " +
-                                     std::to_string(servers.server_of(shard, copy)) +
-                                     ": stored again as it is on another copy");
-        }
     co_await batch.run();
+    for (uint32_t copy = 0; copy < images.size(); copy++)
+        if (is_damaged(images[copy]))
+            tell(servers, locked.address, copy);
 }
 
 } // namespace dtx

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 using dtx::Address;
@@ -132,6 +133,31 @@ TEST_CASE("mend: a row that is damaged on the other copy too is an error", "[uni
     CHECK(update(session, db.tables.accounts, key) == 0);
     CHECK(session.counters().mended == 1);
     expect_equal_copies(*db.cluster);
+}
+
+TEST_CASE("mend: a copy that has lost the row replaces no damaged one", "[unit]")
+{
+    std::string mode = GENERATE("", ",mode=ring");
+    Database db = rows_of_two_copies(replicated(2), mode);
+    dtx::Table<Account> table = db.tables.accounts;
+    uint64_t key = in_partition(1, 7);
+    uint32_t bytes = db.cluster->layout().table(table.number).slot_bytes;
+    std::vector<unsigned char> left(bytes);
+    Address row = first_object(*db.cluster, table.number,
+                               [&](const dtx::ObjectHeader &header, const unsigned char *image) {
+                                   return is_valid(header, image) && header.key == key;
+                               });
+
+    damage(*db.cluster, 0, row, flip, false);
+    damage(
+        *db.cluster, 1, row, [&](unsigned char *image) { std::memset(image, 0, bytes); }, false);
+    Session session(*db.cluster, 1);
+
+    CHECK(update(session, table, key) == RPM_E_CORRUPT);
+    CHECK(session.counters().mended == 0);
+    dtx::Cluster::Reading reading(*db.cluster);
+    db.cluster->read_object(row, 0, left.data());
+    CHECK(dtx::header_of(left.data()).key == key); // its bytes are still there to be saved
 }
 
 TEST_CASE("mend: an object that another transaction has locked is left to it", "[unit]")
