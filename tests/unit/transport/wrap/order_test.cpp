@@ -191,6 +191,34 @@ TEST_CASE("order: an event loop hears of both links, and of the time that an ORD
     CHECK(by_ns <= ordered.server.now_ns + RPMI_ORDER_NS);
 }
 
+TEST_CASE("order: an agent that ends while nothing is wanted of it is noticed", "[unit]")
+{
+    Ordered ordered;
+    bool sleeps = GENERATE(false, true);
+    uint64_t by_ns = UINT64_MAX;
+
+    ordered.agent.fake.link.lost = RPM_E_LOST;
+    if (sleeps)
+        CHECK(ordered.link->ops->arm(ordered.link, &by_ns) == 0);
+    for (int i = 0; i < 64 && !sleeps; i++)
+        CHECK(ordered.poll().empty());
+    CHECK(ordered.order()->agent.link == nullptr);
+    CHECK(ordered.agent.fake.closed == 1);
+}
+
+TEST_CASE("order: ops that are no ORDERs cost no look at the agent", "[unit]")
+{
+    Ordered ordered;
+
+    for (uint64_t id = 1; id <= 20; id++) {
+        ordered.post({ Ordered::write(id, RPMI_OP_SIGNALED) });
+        CHECK(ordered.link->ops->wait(ordered.link, UINT64_MAX) == 0);
+        CHECK(ordered.poll() == Ids{ id });
+    }
+    CHECK(ordered.server.waits == 20);           // by the server's own link
+    CHECK(ordered.agent.fake.late == INT32_MAX); // which each poll would have lowered
+}
+
 TEST_CASE("order: a connection to which an agent is of no use gets none", "[unit]")
 {
     FakeAgent agent;
