@@ -152,10 +152,8 @@ static bool gather(struct rpmi_upstream *upstream)
 }
 
 /* Is it worth while to wait for further orders before the list is sent? */
-static bool is_held(struct rpmi_upstream *upstream, bool is_new, uint64_t now_ns)
+static bool is_held(const struct rpmi_upstream *upstream, uint64_t now_ns)
 {
-    if (is_new)
-        upstream->hold_until_ns = now_ns + RPMI_UPSTREAM_HOLD_NS;
     return upstream->holds && upstream->taken < upstream->expected &&
            now_ns < upstream->hold_until_ns;
 }
@@ -168,13 +166,14 @@ static bool send_list(struct rpmi_upstream *upstream, uint64_t now_ns)
         .body = upstream->list,
         .into = upstream->answer,
     };
-    bool is_new = upstream->taken == 0;
     bool gathered;
 
     if (upstream->sent)
         return false;
+    if (upstream->taken == 0)
+        upstream->hold_until_ns = now_ns + RPMI_UPSTREAM_HOLD_NS;
     gathered = gather(upstream);
-    if (upstream->taken == 0 || is_held(upstream, is_new, now_ns))
+    if (upstream->taken == 0 || is_held(upstream, now_ns))
         return gathered;
     op.body_bytes = upstream->bytes;
     op.len = RPMI_STEPS_ANSWER_HEAD + (uint64_t)upstream->steps * RPMI_CERTIFICATE_BYTES;

@@ -16,7 +16,6 @@
 #include "base/mem.h"
 
 #include <curl/curl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -176,13 +175,14 @@ static int s3_segments(struct rpmi_store *store, uint64_t log_id, uint64_t from_
     struct visited visited = {
         .folder = folder, .segment = visit, .context = context, .log_id = log_id
     };
+    const struct rpmi_segment_name before = { log_id, from_lsn, 0 }; /* no segment ends at 0 */
     char after[RPMI_S3_KEY_CHARS + 1];
     struct rpmi_s3_page page = { .visit = visit_segment, .context = &visited };
 
     rpmi_segment_folder_put(id, log_id);
     (void)snprintf(folder, sizeof(folder), "%s%s/", s3->at.prefix, id);
     if (from_lsn > 0) {
-        (void)snprintf(after, sizeof(after), "%s%016" PRIx64, folder, from_lsn);
+        key_put(s3, &before, after);
         page.after = after;
     }
     return list(s3, folder, &page);

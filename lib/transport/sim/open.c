@@ -23,41 +23,36 @@ _Static_assert((int)RPM_CUT_TEAR == (int)RPMI_CUT_TEAR, "same numbers");
 _Static_assert((int)RPM_CUT_REORDER == (int)RPMI_CUT_REORDER, "same numbers");
 _Static_assert((int)RPM_CUT_KILL == (int)RPMI_CUT_KILL, "same numbers");
 
-static int opts_read(const struct rpm_sim_opts *theirs, struct rpmi_world_opts *opts,
-                     uint32_t *agent_faults_ppm)
+static int world_opts(const struct rpm_sim_opts *wanted, struct rpmi_world_opts *opts)
 {
-    struct rpm_sim_opts ours = rpm_sim_opts_init();
-    int err = rpmi_opts_in(&ours, sizeof(ours), theirs);
-
-    if (err != 0)
-        return err;
     memset(opts, 0, sizeof(*opts));
-    opts->seed = ours.seed;
-    opts->preset = ours.preset != NULL ? ours.preset : "adr";
-    opts->servers = ours.servers != 0 ? ours.servers : 1;
-    opts->pool_bytes = ours.pool_bytes != 0 ? ours.pool_bytes : POOL_DEFAULT;
-    opts->dram_bytes = ours.dram_bytes != 0 ? ours.dram_bytes : DRAM_DEFAULT;
-    opts->loss_ppm = ours.loss_ppm;
-    opts->duplicate_ppm = ours.duplicate_ppm;
-    opts->delay_ns = ours.delay_ns;
-    opts->native_flush = ours.native_flush != 0;
-    *agent_faults_ppm = ours.agent_faults_ppm;
+    opts->seed = wanted->seed;
+    opts->preset = wanted->preset != NULL ? wanted->preset : "adr";
+    opts->servers = wanted->servers != 0 ? wanted->servers : 1;
+    opts->pool_bytes = wanted->pool_bytes != 0 ? wanted->pool_bytes : POOL_DEFAULT;
+    opts->dram_bytes = wanted->dram_bytes != 0 ? wanted->dram_bytes : DRAM_DEFAULT;
+    opts->loss_ppm = wanted->loss_ppm;
+    opts->duplicate_ppm = wanted->duplicate_ppm;
+    opts->delay_ns = wanted->delay_ns;
+    opts->native_flush = wanted->native_flush != 0;
     if (opts->dram_bytes < RPMI_LINE_BYTES)
         return rpmi_fail(RPM_E_INVAL, "sim: a DRAM area of %" PRIu64 " bytes, minimum %u",
                          opts->dram_bytes, RPMI_LINE_BYTES);
     return 0;
 }
 
-int rpm_sim_open(const struct rpm_sim_opts *theirs, struct rpm_sim **out)
+int rpm_sim_open(const struct rpm_sim_opts *given, struct rpm_sim **out)
 {
     rpmi_begin();
 
+    struct rpm_sim_opts wanted = rpm_sim_opts_init();
     struct rpmi_world_opts opts;
     struct rpm_sim *sim;
-    uint32_t faults_ppm = 0;
-    int err = opts_read(theirs, &opts, &faults_ppm);
+    int err = rpmi_opts_in(&wanted, sizeof(wanted), given);
 
     RPM_ASSERT(out != NULL);
+    if (err == 0)
+        err = world_opts(&wanted, &opts);
     if (err != 0)
         return err;
     sim = rpmi_alloc(sizeof(*sim), 64);
@@ -67,7 +62,7 @@ int rpm_sim_open(const struct rpm_sim_opts *theirs, struct rpm_sim **out)
     err = rpmi_world_open(&opts, &sim->world);
     if (err == 0) {
         sim->servers = opts.servers;
-        sim->agent_faults_ppm = faults_ppm;
+        sim->agent_faults_ppm = wanted.agent_faults_ppm;
         err = rpmi_sim_server_open(sim, opts.seed);
     }
     if (err != 0) {
