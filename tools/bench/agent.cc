@@ -144,9 +144,7 @@ void compare_requests(const Bed &bed, std::vector<Row> &rows)
         end_if_stopped();
     }
     row.target = kRequestsTarget;
-    conclude(row, ours, others);
-    rows.push_back(row);
-    print_row(row);
+    add_row(row, ours, others, rows);
 }
 
 void compare_unused(const Bed &bed, std::vector<Row> &rows)
@@ -162,9 +160,7 @@ void compare_unused(const Bed &bed, std::vector<Row> &rows)
     sides[1].contender = make_ours(bed.server, "bench-alone", shape, kCapacity, message);
     run_rounds(sides, bed.options, 1);
     row.target = kUnusedTarget;
-    conclude(row, sides[0].rounds, sides[1].rounds);
-    rows.push_back(row);
-    print_row(row);
+    add_row(row, sides[0].rounds, sides[1].rounds, rows);
 }
 
 /* Half of it random, half of it as the record before, like a row of which a few columns change. */
@@ -293,31 +289,15 @@ void compare_read(const Bed &bed, std::vector<Row> &rows)
         end_if_stopped();
     }
     row.target = kReadTarget;
-    conclude(row, ours, others);
-    rows.push_back(row);
-    print_row(row);
-}
-
-void check_only(const std::string &only)
-{
-    static const char *const names[][2] = { { "orders by 16", "messages by 16" },
-                                            { "agent unused", "no agent" },
-                                            { "read segments", "read file" } };
-    std::vector<std::string> all;
-
-    for (const auto &name : names) {
-        if (wanted(only, name[0], name[1]))
-            return;
-        all.push_back(std::string(name[0]) + " " + name[1]);
-    }
-    fail_only(only, all);
+    add_row(row, ours, others, rows);
 }
 
 } // namespace
 
 int compare_agent(const CompareOptions &options)
 {
-    check_only(options.only);
+    expect_row(options.only, { "orders by 16 messages by 16", "agent unused no agent",
+                               "read segments read file" });
     MemoryDir dir(options.dir);
     ServerOptions server = { dir / "pool", "shm:" + (dir / "socket"), kPoolBytes };
 

@@ -50,8 +50,15 @@ bool wanted(const std::string &only, const std::string &what, const std::string 
 /* Fail: --only selects no row; the error lists @names, each once. */
 [[noreturn]] void fail_only(const std::string &only, const std::vector<std::string> &names);
 
+/* Fail unless --only selects one of @names: the what and the against of each row, with a blank
+ * between them. */
+void expect_row(const std::string &only, const std::vector<std::string> &names);
+
 void print_header();
 void print_row(const Row &row);
+/* The row is measured: compute its figures, print it and keep it. */
+void add_row(Row row, const std::vector<double> &ours, const std::vector<double> &others,
+             std::vector<Row> &rows);
 
 /* One side of a comparison. */
 struct Side {

@@ -172,9 +172,7 @@ void compare_writers(const Testbed &testbed, std::vector<Row> &rows)
         two.push_back(median(twos));
     }
     row.target = 1 / 1.8;
-    conclude(row, two, one);
-    rows.push_back(row);
-    print_row(row);
+    add_row(row, two, one, rows);
 }
 
 /* A reader in its own thread, which follows the tail between begin() and end(). */
@@ -292,9 +290,7 @@ static void compare_followed(const Testbed &testbed, uint64_t bytes, std::vector
         followed.push_back(median(followeds));
     }
     row.target = 1.1;
-    conclude(row, followed, alone);
-    rows.push_back(row);
-    print_row(row);
+    add_row(row, followed, alone, rows);
 }
 
 void compare_follower(const Testbed &testbed, std::vector<Row> &rows)
@@ -373,9 +369,7 @@ void compare_scan(const Testbed &testbed, std::vector<Row> &rows)
     }
     (void)sink;
     row.target = 2.0;
-    conclude(row, ours, pass);
-    rows.push_back(row);
-    print_row(row);
+    add_row(row, ours, pass, rows);
     log.reset();
     cli::check("remove", rpm_conn_remove(conn.get(), "bench-scan"));
 }
