@@ -68,6 +68,15 @@ void Space::Lease::exhausted()
     room_.slabs.clear();
 }
 
+/* A call that looks for slabs with room may have found one that another call of this client took a
+ * moment before, when its commit was done but not yet known there. With two entries for one slab,
+ * two calls would lease it at once, and write to the same blocks. */
+void Space::add_own(Slab slab, uint32_t free)
+{
+    if (find(slab) == nullptr)
+        own_.push_back({ slab, free });
+}
+
 /* Leases own slabs of a shard. Returns how many of the blocks they lack. */
 size_t Space::lease_own(uint32_t shard, size_t blocks, Room &room)
 {
@@ -222,7 +231,7 @@ dtx::Task<bool> Space::acquire_unused(uint32_t shard)
 
         next_[shard] = number ? *number + 1 : static_cast<uint32_t>(slabs);
         if (number) {
-            own_.push_back({ Slab{ shard, *number }, kSlabBlocks });
+            add_own({ shard, *number }, kSlabBlocks);
             co_return true;
         }
     }
@@ -292,10 +301,9 @@ dtx::Task<bool> Space::take(Slab slab, uint64_t from)
     };
     uint32_t free = co_await client_.call(kSelf, body);
 
-    if (free == 0 || find(slab) != nullptr)
-        co_return false;
-    own_.push_back({ slab, free });
-    co_return true;
+    if (free > 0)
+        add_own(slab, free);
+    co_return free > 0;
 }
 
 dtx::Task<> Space::give_back()
