@@ -15,7 +15,7 @@ namespace support
 class Servers
 {
   public:
-    explicit Servers(uint32_t servers, uint64_t pool_bytes = 192 << 20)
+    explicit Servers(uint32_t servers, uint64_t pool_bytes = 96 << 20)
     {
         for (uint32_t i = 0; i < servers; i++)
             servers_.emplace_back(pool(pool_bytes));
@@ -38,7 +38,7 @@ class Servers
         ServerOpts opts;
 
         opts.bytes = bytes;
-        opts.dram_bytes = 64 << 20;
+        opts.dram_bytes = 16 << 20;
         opts.clients_max = 256;
         opts.flags = RPM_SERVER_NO_SPIN;
         return opts;

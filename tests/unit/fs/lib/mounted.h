@@ -21,7 +21,7 @@ class Mounted
   public:
     // @mode: "": the servers' memory is mapped; ",mode=ring", "tcp".
     explicit Mounted(uint32_t servers = 2, uint64_t bytes = 8 << 20, const std::string &mode = "")
-        : servers_(servers, 192 << 20, mode)
+        : servers_(servers, 48 << 20, mode)
     {
         for (const std::string &url : servers_.urls)
             urls_.push_back(url.c_str());
