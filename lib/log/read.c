@@ -340,7 +340,10 @@ int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
         found = rpmi_reader_cold_next(reader, record);
     if (found == 0)
         found = next_in_log(reader, record);
-    if (RPMI_LIKELY(found != RPM_E_TRIMMED))
+    if (RPMI_LIKELY(found >= 0))
+        return found;
+    /* A segment that is damaged has no further copy. */
+    if (found != RPM_E_TRIMMED && (found != RPM_E_CORRUPT || reader->cursor != NULL))
         return found;
     err = rpmi_reader_fall(reader, found);
     return err != 0 ? err : rpmi_reader_cold_next(reader, record);

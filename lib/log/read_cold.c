@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * read_cold.c: a reader of records that were trimmed: it goes on in the segments of its tier, and
- * behind them in the log.
+ * read_cold.c: a reader of records that were trimmed, or that are damaged in the log: it goes on in
+ * the segments of its tier, and behind them in the log.
  *
  * Tests: tests/unit/log/read_cold_test.cpp
  */
@@ -11,17 +11,48 @@
 #include "base/err.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+
+static int seek(struct rpm_reader *reader)
+{
+    const struct rpmi_cold *cold = rpmi_cold_of(reader->tier);
+
+    rpmi_reader_cold_drop(reader);
+    reader->have = 0;
+    return cold->ops->seek(reader->tier, reader->log->log_id, reader->next_lsn, &reader->cursor);
+}
+
+/* The record at next_lsn is damaged in the log. The segments' copy of it is the same record if they
+ * are of this history of the log: if their last record is the log's own. */
+static int fall_for_damage(struct rpm_reader *reader)
+{
+    struct rpmi_stored stored = { 0 };
+    char damage[256];
+    int err;
+
+    (void)snprintf(damage, sizeof(damage), "%s", rpm_last_error());
+    err = rpmi_cold_stored(reader->log, reader->tier, UINT64_MAX, &stored);
+    if (err == 0 && stored.end_lsn > reader->next_lsn)
+        err = seek(reader);
+    if (err != 0 || reader->cursor == NULL)
+        return rpmi_fail(RPM_E_CORRUPT, "%s; the segments in '%s' do not have it: %s", damage,
+                         rpmi_cold_of(reader->tier)->where,
+                         err != 0 ? rpm_last_error() : "they end before it");
+    reader->log->conn->link->stats.damaged++;
+    return 0;
+}
 
 int rpmi_reader_fall(struct rpm_reader *reader, int err)
 {
     const struct rpmi_cold *cold;
 
+    RPM_ASSERT(err == RPM_E_TRIMMED || err == RPM_E_CORRUPT);
     if (reader->tier == NULL)
         return err;
-    rpmi_reader_cold_drop(reader);
-    reader->have = 0;
+    if (err == RPM_E_CORRUPT)
+        return fall_for_damage(reader);
     cold = rpmi_cold_of(reader->tier);
-    err = cold->ops->seek(reader->tier, reader->log->log_id, reader->next_lsn, &reader->cursor);
+    err = seek(reader);
     if (err == RPM_E_NOENT)
         return rpmi_fail(RPM_E_TRIMMED,
                          "LSN %" PRIu64 " was trimmed; log '%s' begins at %" PRIu64

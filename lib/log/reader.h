@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reader.h: an open reader of a log, in the log or, of records that were trimmed, in the segments
- * of a tier.
+ * reader.h: an open reader of a log, in the log or, of records that were trimmed or are damaged
+ * there, in the segments of a tier.
  *
  * Invariants
  *   next_lsn is the start of a frame, or the tail
@@ -51,7 +51,8 @@ int rpmi_reader_plan(struct rpm_reader *reader, uint32_t level);
 /* Does a record begin at next_lsn, or does the log end there? RPM_E_RANGE, RPM_E_TRIMMED. */
 int rpmi_reader_check_start(struct rpm_reader *reader);
 
-/* read_cold.c: go on in the segments, if next_lsn was trimmed, or return @err. */
+/* read_cold.c: the log has no whole record at next_lsn, because of @err, RPM_E_TRIMMED or
+ * RPM_E_CORRUPT: go on in the segments, or return @err. */
 int rpmi_reader_fall(struct rpm_reader *reader, int err);
 /* The next record of the segments: 1; 0: they end, and next_lsn is in the log. */
 int rpmi_reader_cold_next(struct rpm_reader *reader, struct rpm_record *record);

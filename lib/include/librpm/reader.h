@@ -19,9 +19,9 @@ struct rpm_reader_opts {
     uint32_t level;        /* enum rpm_level that a record must have to be returned; 0:
                               RPM_VISIBLE */
     uint32_t buffer_bytes; /* read-ahead buffer; 0: 256 KiB; enlarged to hold the largest record */
-    struct rpm_tier *tier; /* of <librpm/tier.h>: records that were trimmed are read from its
-                              segments; NULL: they are RPM_E_TRIMMED. Borrowed until
-                              rpm_reader_close() */
+    struct rpm_tier *tier; /* of <librpm/tier.h>: records that were trimmed, or are damaged in the
+                              log, are read from its segments; NULL: they are RPM_E_TRIMMED or
+                              RPM_E_CORRUPT. Borrowed until rpm_reader_close() */
 };
 
 static inline struct rpm_reader_opts rpm_reader_opts_init(void)
@@ -88,6 +88,10 @@ RPM_MUST_CHECK int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_
  *     before it.
  * A reader looks for whole records behind the tail when it first reaches it, and again when it has
  * waited there for 100 ms without a record: until then it returns 0.
+ *
+ * With a tier whose segments have the damaged record, and whose last record is the log's own, the
+ * call returns the record from the segment, counts rpm_conn_stats.damaged, and goes on in the
+ * segments to their end.
  *
  * Threads:  one per conn.
  * Cost:     one large read for many records. The first time at the tail, and then at growing

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "unit/tier/tiered.h"
 
+#include <cstring>
+
 using namespace loop;
 
 TEST_CASE("read cold: a reader goes through the segments into the log", "[unit]")
@@ -95,6 +97,93 @@ TEST_CASE("read cold: what was trimmed and is in no segment is an error, and not
     CHECK(read_through(log, tier, &error).size() == lost.size() - 10);
     REQUIRE(rpm_tier_drop(tier, found.log_id, UINT64_MAX) >= 1);
     CHECK(files(dir / "").empty());
+}
+
+// Flips a bit of a record's payload in a server's pool. A frame begins with its LSN; so may a line
+// of the log's header, which lies before the records.
+void damage(Server &server, uint64_t lsn)
+{
+    std::vector<unsigned char> &bytes = server.pool.bytes;
+    size_t at = bytes.size() - RPMI_LINE_BYTES;
+
+    while (std::memcmp(&bytes[at], &lsn, sizeof(lsn)) != 0)
+        at -= RPMI_LINE_BYTES;
+    bytes[at + RPMI_FRAME_HEADER_BYTES] ^= 1;
+}
+
+TEST_CASE("read cold: a record that is damaged in the log is read from its segment", "[unit]")
+{
+    Stage stage;
+    auto &[dir, server, conn, tier, log] = stage;
+    std::vector<Record> wrote = fill(log, 3 * SPAN);
+    int error;
+
+    {
+        Archiver archiver(tier, log);
+        archiver.all();
+    }
+    std::vector<Record> more = fill(log, 20000, 700);
+    std::vector<Record> all = wrote;
+    all.insert(all.end(), more.begin(), more.end());
+    size_t damaged = GENERATE(2u, 40u, 70u);
+
+    CAPTURE(damaged);
+    damage(server, wrote[damaged].lsn);
+    CHECK(read_through(log, nullptr, &error).size() < all.size());
+    CHECK(error == RPM_E_CORRUPT);
+    CHECK(conn.link->stats().damaged == 0);
+    CHECK(read_through(log, tier, &error) == all);
+    CHECK(error == 0);
+    CHECK(conn.link->stats().damaged == 1);
+
+    // Several records, and one that no segment has yet.
+    for (size_t i = 30; i < 35; i++)
+        damage(server, wrote[i].lsn);
+    CHECK(read_through(log, tier, &error) == all);
+    CHECK(conn.link->stats().damaged == 2); // from there on it reads the segments
+    damage(server, more[3].lsn);
+    CHECK(read_through(log, tier, &error).size() == wrote.size() + 3);
+    CHECK(error == RPM_E_CORRUPT);
+    CHECK(std::string(rpm_last_error()).find("they end before it") != std::string::npos);
+}
+
+// Appends records of one length, so that those of another seed have the same LSNs.
+std::vector<Record> fill_evenly(rpm_log *log, uint64_t seed)
+{
+    std::vector<Record> wrote;
+
+    for (uint64_t i = 0; i < 400; i++) {
+        std::string data = loop::payload(seed + i, 500);
+
+        wrote.push_back({ data, append(log, data), 1 });
+    }
+    return wrote;
+}
+
+TEST_CASE("read cold: segments of another history are not taken for a damaged record", "[unit]")
+{
+    Stage stage;
+    auto &[dir, server, conn, tier, log] = stage;
+    std::vector<unsigned char> before = server.pool.bytes;
+    std::vector<Record> others = fill_evenly(log, 1000);
+    int error;
+
+    {
+        Archiver archiver(tier, log);
+        archiver.all();
+    }
+    // The pool is restored from a backup, and the log goes on with other records.
+    log.close();
+    std::copy(before.begin(), before.end(), server.pool.bytes.begin()); // it stays where it is
+    REQUIRE(log.open(conn, "a", tiered(nullptr, 1 << 20)) == 0);
+    std::vector<Record> wrote = fill_evenly(log, 5000);
+
+    REQUIRE(wrote[20].lsn == others[20].lsn);
+    damage(server, wrote[20].lsn);
+    CHECK(read_through(log, tier, &error).size() == 20);
+    CHECK(error == RPM_E_CORRUPT);
+    CHECK(std::string(rpm_last_error()).find("another record") != std::string::npos);
+    CHECK(conn.link->stats().damaged == 0);
 }
 
 TEST_CASE("read cold: a reader in the segments lives through a lost connection", "[unit]")
