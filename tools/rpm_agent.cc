@@ -2,21 +2,24 @@
 /*
  * rpm_agent.cc: rpm-agent: store the records of a server's logs as segments in a folder, so that
  * their writers may trim them (--tier); have the server certify records of many writers at once
- * (--listen). It is optional: a log whose agent has ended gets full, its writers flush by messages
- * of their own, and nothing is lost.
+ * (--listen); verify records again and again (--scrub). It is optional: a log whose agent has ended
+ * gets full, its writers flush by messages of their own, and nothing is lost.
  *
  * One thread goes from log to log. What it knows is in the logs and the segments, so it may be
- * killed at any time, and several may run for the same logs. Three more threads serve orders.
+ * killed at any time, and several may run for the same logs. Three more threads serve orders, and
+ * one verifies records.
  *
  * Tests: tests/tools/agent_test, tests/kill/agent_segments
  */
-#include "agent_front.h"
+#include "agent/front.h"
+#include "agent/scrub.h"
 #include "cli.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cinttypes>
 #include <map>
+#include <optional>
 #include <thread>
 #ifdef HAVE_SYSTEMD
 #include <systemd/sd-daemon.h>
@@ -43,6 +46,7 @@ const char *const kExamples =
     "  rpm-agent --pool shm:pool --tier s3://segments/journals      to an object store (AWS_...)\n"
     "  rpm-log append shm:pool journal --tier /srv/segments        a writer that is never full\n"
     "  rpm-log cat --from-segments /srv/segments journal           without a server\n"
+    "  rpm-agent --pool shm:pool --tier /srv/segments --scrub 86400   verify all records daily\n"
     "  rpm-agent --pool tcp://host:7471 --secret-file key --listen tcp://0.0.0.0:7480\n"
     "  rpm-log append tcp://host:7471,agent=tcp://host:7480 journal\n"
     "Signals: SIGTERM and SIGINT end it; records of a segment that is not full are not stored "
@@ -58,6 +62,7 @@ struct Options {
     std::vector<std::string> logs; /* empty: all */
     uint64_t segment = 0;
     uint64_t keep = UINT64_MAX; /* LSNs */
+    double scrub = 0;           /* seconds of a pass over all records; 0: they are not verified */
     double timeout = 5;
     bool once = false;
     bool quiet = false;
@@ -329,6 +334,31 @@ int serve(const Options &options)
     return front.failed() ? cli::kFailed : status;
 }
 
+int work(const Options &options)
+{
+    std::optional<Scrub> scrub;
+    int status = cli::kDone;
+
+    if (options.scrub > 0)
+        scrub.emplace(ScrubOptions{ options.pool, options.tier, options.logs, options.scrub,
+                                    options.timeout });
+    if (!options.listen.empty())
+        status = serve(options);
+    else if (!options.tier.empty())
+        status = Agent(options).run();
+    else {
+        if (!options.quiet)
+            notice("ready: verifies the logs of " + options.pool);
+        notify_ready();
+        scrub->join();
+    }
+    if (scrub)
+        scrub->stop();
+    if (scrub && !options.quiet)
+        notice(scrub->summary());
+    return status;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -357,6 +387,10 @@ int main(int argc, char **argv)
     cli::size_option(&app, "--keep", options.keep,
                      "remove segments that end so many LSNs, about bytes, before the newest record "
                      "that is stored, and were trimmed (keep all)");
+    app.add_option("--scrub", options.scrub,
+                   "verify all records, one pass in so many seconds, and name damaged ones")
+        ->check(CLI::Range(0.1, 1e8))
+        ->type_name("SECONDS");
     app.add_flag("--once", options.once,
                  "store all records that there are, the last ones too, and end");
     app.add_option("--timeout", options.timeout, "seconds that one call may take (5)")
@@ -366,13 +400,13 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     cli::catch_stop();
     app.callback([&] {
-        if (options.tier.empty() && options.listen.empty())
-            throw CLI::ValidationError("--tier", "give a folder, to store segments, or --listen, "
-                                                 "to serve orders");
-        if (options.once && !options.listen.empty())
-            throw CLI::ValidationError("--once", "it ends when all is stored, and --listen does "
-                                                 "not; leave one of them out");
+        if (options.tier.empty() && options.listen.empty() && options.scrub <= 0)
+            throw CLI::ValidationError("--tier",
+                                       "give a folder, to store segments, or --listen, to serve "
+                                       "orders, or --scrub, to verify records");
+        if (options.once && (!options.listen.empty() || options.scrub > 0))
+            throw CLI::ValidationError("--once", "it ends when all is stored, and --listen and "
+                                                 "--scrub do not; leave one of them out");
     });
-    return cli::run(app, argc, argv,
-                    [&] { return options.listen.empty() ? Agent(options).run() : serve(options); });
+    return cli::run(app, argc, argv, [&] { return work(options); });
 }

@@ -180,9 +180,11 @@ static int start(struct rpm_reader *reader, uint64_t from_lsn)
         err = find_oldest(reader);
     if (err == 0 && reader->next_lsn < reader->head.trim_lsn)
         err = RPM_E_TRIMMED;
+    if (err != 0 && err != RPM_E_TRIMMED)
+        return err; /* the head or the tier cannot be read */
     if (err == 0)
         err = rpmi_reader_check_start(reader);
-    return err == RPM_E_TRIMMED ? rpmi_reader_fall(reader, err) : err;
+    return err == RPM_E_TRIMMED || err == RPM_E_CORRUPT ? rpmi_reader_fall(reader, err) : err;
 }
 
 int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,

@@ -3,7 +3,7 @@
  * agent.cc: rpm-bench agent: what an agent saves where a READ proves nothing, what a connection to
  * one costs that is not used, and how fast records are read from segments.
  */
-#include "agent_front.h"
+#include "agent/front.h"
 #include "bench/compare.h"
 #include "bench/ours.h"
 

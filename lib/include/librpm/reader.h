@@ -50,8 +50,9 @@ struct rpm_record {
  *
  * Errors:   RPM_E_TRIMMED (from_lsn is before the head, and in no segment), RPM_E_RANGE (beyond
  *           head + capacity, or no record begins there), RPM_E_NOCAP (level), RPM_E_OPTS,
- *           RPM_E_INVAL, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_CORRUPT; with a tier those
- *           of rpm_tier_reader_open().
+ *           RPM_E_INVAL, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_CORRUPT (the head is
+ *           damaged, or the record at from_lsn is, and no segment has it); with a tier those of
+ *           rpm_tier_reader_open().
  * Threads:  one per conn.
  * Cost:     one read of the log's head; allocates all that the reader will ever need.
  */

@@ -136,11 +136,18 @@ TEST_CASE("read cold: a record that is damaged in the log is read from its segme
     CHECK(error == 0);
     CHECK(conn.link->stats().damaged == 1);
 
+    // A reader may begin there.
+    CHECK(read_through(log, nullptr, &error, wrote[damaged].lsn).empty());
+    CHECK(error == RPM_E_CORRUPT);
+    CHECK(read_through(log, tier, &error, wrote[damaged].lsn) ==
+          std::vector<Record>(all.begin() + static_cast<long>(damaged), all.end()));
+    CHECK(conn.link->stats().damaged == 2);
+
     // Several records, and one that no segment has yet.
     for (size_t i = 30; i < 35; i++)
         damage(server, wrote[i].lsn);
     CHECK(read_through(log, tier, &error) == all);
-    CHECK(conn.link->stats().damaged == 2); // from there on it reads the segments
+    CHECK(conn.link->stats().damaged == 3); // from there on it reads the segments
     damage(server, more[3].lsn);
     CHECK(read_through(log, tier, &error).size() == wrote.size() + 3);
     CHECK(error == RPM_E_CORRUPT);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * agent_front.h: the part of rpm-agent that serves orders: an agent (<librpm/agent.h>) and the
+ * front.h: the part of rpm-agent that serves orders: an agent (<librpm/agent.h>) and the
  * threads of its three loops, which end when the program is told to stop.
  */
 #ifndef TOOLS_AGENT_FRONT_H

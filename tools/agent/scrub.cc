@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scrub.cc: read each log by a reader, which reports damage that later records prove; then find all
+ * damaged records of the log by a repair that only reports.
+ *
+ * Tests: tests/tools/agent_test
+ */
+#include "agent/scrub.h"
+
+#include <algorithm>
+#include <signal.h>
+
+using std::chrono::duration;
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+static constexpr milliseconds kLook{ 50 };       /* between looks whether the agent has to stop */
+static constexpr milliseconds kRetry{ 1000 };    /* after the server was away */
+static constexpr uint64_t kTailUs = 250000;      /* a reader checks behind the tail after 100 ms */
+static constexpr uint64_t kPaceBytes = 64 << 10; /* between two pauses */
+
+static void notice(const std::string &text)
+{
+    fprintf(stderr, "rpm-agent: %s\n", text.c_str());
+}
+
+static std::string number(uint64_t value)
+{
+    return std::to_string(value);
+}
+
+Scrub::Scrub(const ScrubOptions &options) : options_(options)
+{
+    sigset_t all;
+    sigset_t before;
+
+    open();           /* so that a wrong URL ends the program at its start */
+    sigfillset(&all); /* signals are the main thread's */
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    thread_ = std::thread([this] { loop(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+std::string Scrub::summary() const
+{
+    return number(records_) + " records verified in " + number(passes_) + " passes, " +
+           number(damaged_) + " damaged ranges";
+}
+
+bool Scrub::ended() const
+{
+    return stopping_ || cli::stopped();
+}
+
+/* False: the agent has to stop. */
+bool Scrub::sleep_until(Clock::time_point at) const
+{
+    while (!ended() && Clock::now() < at)
+        std::this_thread::sleep_for(std::min<Clock::duration>(kLook, at - Clock::now()));
+    return !ended();
+}
+
+void Scrub::open()
+{
+    rpm_conn_opts opts = rpm_conn_opts_init();
+
+    if (!options_.tier.empty() && tier_ == nullptr) {
+        rpm_tier_opts tier_opts = rpm_tier_opts_init();
+        rpm_tier *tier = nullptr;
+
+        cli::check("tier", rpm_tier_open(options_.tier.c_str(), &tier_opts, &tier));
+        tier_.reset(tier);
+    }
+    opts.timeout_us = static_cast<uint64_t>(options_.timeout * 1e6);
+    conn_ = cli::connect(options_.pool, &opts);
+}
+
+void Scrub::loop()
+{
+    std::string told;
+
+    while (!ended())
+        try {
+            began_ = Clock::now();
+            if (conn_ == nullptr)
+                open();
+            pass();
+            passes_++;
+            told.clear();
+            (void)sleep_until(began_ +
+                              duration_cast<Clock::duration>(duration<double>(options_.period)));
+        } catch (const cli::Failure &failure) {
+            if (told != failure.what())
+                notice("scrub: " + std::string(failure.what()) + "; trying again");
+            told = failure.what();
+            conn_.reset();
+            (void)sleep_until(Clock::now() + kRetry);
+        }
+}
+
+static cli::Log opened(rpm_conn *conn, const std::string &name, int *err)
+{
+    rpm_log_opts opts = rpm_log_opts_init();
+    rpm_log *log = nullptr;
+
+    *err = rpm_log_open(conn, name.c_str(), &opts, &log);
+    return cli::Log(log);
+}
+
+/* The logs that are to be verified. One that is removed meanwhile has no bytes. */
+std::vector<Scrub::Part> Scrub::parts() const
+{
+    rpm_entry entry = rpm_entry_init();
+    std::vector<Part> parts;
+
+    for (uint32_t i = 0; cli::check("list", rpm_conn_entry(conn_.get(), i, &entry)) == 1; i++)
+        if (entry.kind == RPM_KIND_LOG &&
+            (options_.logs.empty() || std::find(options_.logs.begin(), options_.logs.end(),
+                                                entry.name) != options_.logs.end()))
+            parts.push_back({ entry.name, UINT64_MAX, 0 });
+    for (Part &part : parts) {
+        struct rpm_log_info info = rpm_log_info_init();
+        int err = 0;
+        cli::Log log = opened(conn_.get(), part.name, &err);
+
+        if (err == 0)
+            err = rpm_log_info(log.get(), &info);
+        if (cli::is_unreachable(err))
+            throw cli::RpmFailure(part.name, err);
+        if (err == 0) {
+            part.end_lsn = info.tail_lsn;
+            part.bytes = info.tail_lsn - info.head_lsn;
+        }
+    }
+    return parts;
+}
+
+void Scrub::pass()
+{
+    std::vector<Part> logs = parts();
+
+    has_read_ = to_read_ = 0;
+    for (const Part &part : logs)
+        to_read_ += part.bytes;
+    for (const Part &part : logs)
+        if (!ended())
+            verify(part);
+}
+
+/* Spread the reads of a pass over the period. */
+void Scrub::pace(uint64_t bytes)
+{
+    uint64_t before = has_read_;
+
+    has_read_ += bytes;
+    if (before / kPaceBytes == has_read_ / kPaceBytes || to_read_ == 0)
+        return;
+    double share = std::min(1.0, static_cast<double>(has_read_) / static_cast<double>(to_read_));
+
+    (void)sleep_until(began_ +
+                      duration_cast<Clock::duration>(duration<double>(options_.period * share)));
+}
+
+/* Read the log to where it ended when the pass began: a writer may append as fast as this reads. 0,
+ * or the error of the reader. */
+int Scrub::read(rpm_log *log, uint64_t end_lsn)
+{
+    rpm_reader *reader = nullptr;
+    rpm_record record;
+    int found = rpm_reader_open(log, nullptr, &reader);
+    cli::Reader closing(reader);
+
+    while (found >= 0 && !ended()) {
+        found = rpm_reader_next(reader, &record);
+        if (found == 0)
+            found = rpm_reader_wait(reader, kTailUs, &record);
+        if (found != 1)
+            break;
+        records_++;
+        pace(record.next_lsn - record.lsn);
+        if (record.next_lsn >= end_lsn)
+            break;
+    }
+    return std::min(found, 0);
+}
+
+void Scrub::verify(const Part &part)
+{
+    int err = 0;
+    cli::Log log = opened(conn_.get(), part.name, &err);
+
+    if (err == 0)
+        err = read(log.get(), part.end_lsn);
+    if (err == RPM_E_CORRUPT)
+        tell(part.name, log.get());
+    /* Trimmed by its writer while it was read, or removed: the next pass reads what there is. */
+    else if (err < 0 && err != RPM_E_TRIMMED && err != RPM_E_RANGE && err != RPM_E_NOENT)
+        throw cli::RpmFailure(part.name, err);
+}
+
+/* What lies between the whole records of the log, and in front of them. */
+std::vector<Scrub::Gap> Scrub::gaps(const std::string &name) const
+{
+    rpm_repair_report report = rpm_repair_report_init();
+    std::vector<Gap> found;
+    uint64_t turn = 0;
+    uint64_t at = 0;
+    int err = rpm_log_repair(conn_.get(), name.c_str(), nullptr, &report);
+
+    if (err != 0 && err != RPM_E_CORRUPT)
+        throw cli::RpmFailure(name, err);
+    for (const rpm_repair_slot &slot : report.slots)
+        if (slot.wrong == nullptr && slot.turn > turn) {
+            turn = slot.turn;
+            at = slot.head_lsn;
+        }
+    for (uint32_t i = 0; i < report.chains_reported; i++) {
+        const rpm_repair_chain &chain = report.chain[i];
+
+        if (chain.fate != RPM_REPAIR_KEPT && chain.fate != RPM_REPAIR_LOST)
+            continue;
+        if (at != 0 && at < chain.first_lsn)
+            found.push_back({ at, chain.first_lsn });
+        at = chain.end_lsn;
+    }
+    return found;
+}
+
+/* How a user gets at the records of a gap. */
+std::string Scrub::remedy(const std::string &name, rpm_log *log, const Gap &gap) const
+{
+    rpm_reader_opts opts = rpm_reader_opts_init();
+    rpm_reader *reader = nullptr;
+    rpm_record record;
+    uint64_t at = gap.from;
+
+    opts.from_lsn = gap.from;
+    opts.tier = tier_.get();
+    if (log != nullptr && opts.tier != nullptr && rpm_reader_open(log, &opts, &reader) == 0) {
+        cli::Reader closing(reader);
+
+        while (at < gap.to && rpm_reader_next(reader, &record) == 1)
+            at = record.next_lsn;
+    }
+    if (at >= gap.to)
+        return "segments in '" + options_.tier +
+               "' have them: readers with this folder as tier read them there";
+    return std::string(at > gap.from
+                           ? "segments in '" + options_.tier + "' have them up to LSN " + number(at)
+                           : "no segment has them") +
+           "; restore the pool from a backup, or see what rpm-log repair " + options_.pool + " " +
+           name + " would keep";
+}
+
+/* Print each damage once. */
+void Scrub::tell(const std::string &name, rpm_log *log)
+{
+    for (const Gap &gap : gaps(name)) {
+        if (!told_.insert({ name, gap.from }).second)
+            continue;
+        damaged_++;
+        notice("log '" + name + "': the records from LSN " + number(gap.from) + " to " +
+               number(gap.to) + " are damaged; " + remedy(name, log, gap));
+    }
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scrub.h: the part of rpm-agent that verifies the records of logs: it reads all of them, one pass
+ * in each period, and names the LSNs of damaged ones, before a reader meets them. A thread with a
+ * connection of its own, so that the other work of the agent does not wait for it.
+ *
+ * Tests: tests/tools/agent_test
+ */
+#ifndef TOOLS_AGENT_SCRUB_H
+#define TOOLS_AGENT_SCRUB_H
+
+#include "tool.h"
+
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <thread>
+#include <utility>
+
+struct ScrubOptions {
+    std::string pool;
+    std::string tier;              /* whose segments may have what is damaged; "": none */
+    std::vector<std::string> logs; /* empty: all */
+    double period;                 /* seconds of one pass */
+    double timeout;                /* seconds of one call */
+};
+
+class Scrub
+{
+  public:
+    explicit Scrub(const ScrubOptions &options);
+    Scrub(const Scrub &) = delete;
+    ~Scrub()
+    {
+        stop();
+    }
+
+    /* Wait until the program is told to stop. */
+    void join()
+    {
+        if (thread_.joinable())
+            thread_.join();
+    }
+    void stop()
+    {
+        stopping_ = true;
+        join();
+    }
+    std::string summary() const;
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    /* A log, as it is when a pass begins. */
+    struct Part {
+        std::string name;
+        uint64_t end_lsn; /* its tail; UINT64_MAX: not known, because records are damaged */
+        uint64_t bytes;
+    };
+
+    /* LSNs that no whole record has. */
+    struct Gap {
+        uint64_t from;
+        uint64_t to;
+    };
+
+    bool ended() const;
+    bool sleep_until(Clock::time_point at) const;
+    void loop();
+    void open();
+    void pass();
+    std::vector<Part> parts() const;
+    void verify(const Part &part);
+    int read(rpm_log *log, uint64_t end_lsn);
+    void pace(uint64_t bytes);
+    std::vector<Gap> gaps(const std::string &name) const;
+    void tell(const std::string &name, rpm_log *log);
+    std::string remedy(const std::string &name, rpm_log *log, const Gap &gap) const;
+
+    const ScrubOptions options_;
+    cli::Tier tier_;
+    cli::Conn conn_;
+    std::set<std::pair<std::string, uint64_t>> told_; /* damage, by log and first LSN */
+    Clock::time_point began_;                         /* the pass */
+    uint64_t to_read_ = 0;                            /* bytes, in this pass */
+    uint64_t has_read_ = 0;
+    std::atomic<uint64_t> records_{ 0 }; /* whole ones, each counted in each pass */
+    std::atomic<uint64_t> passes_{ 0 };
+    std::atomic<uint64_t> damaged_{ 0 }; /* entries of told_ */
+    std::atomic<bool> stopping_{ false };
+    std::thread thread_;
+};
+
+#endif
