@@ -184,21 +184,27 @@ int Scrub::read(rpm_log *log, uint64_t end_lsn)
     return std::min(found, 0);
 }
 
+/* Where a writer has trimmed what was to be read next, this goes on at the head. A log that was
+ * removed is not verified. */
 void Scrub::verify(const Part &part)
 {
     int err = 0;
     cli::Log log = opened(conn_.get(), part.name, &err);
 
     if (err == 0)
-        err = read(log.get(), part.end_lsn);
-    if (err == RPM_E_CORRUPT)
-        tell(part.name, log.get());
-    /* Trimmed by its writer while it was read, or removed: the next pass reads what there is. */
-    else if (err < 0 && err != RPM_E_TRIMMED && err != RPM_E_RANGE && err != RPM_E_NOENT)
+        do
+            err = read(log.get(), part.end_lsn);
+        while (err == RPM_E_TRIMMED && !ended());
+    if (cli::is_unreachable(err))
         throw cli::RpmFailure(part.name, err);
+    if (err == RPM_E_CORRUPT)
+        tell(part.name, log.get(), cli::RpmFailure(part.name, err).what());
+    else if (err < 0 && err != RPM_E_NOENT)
+        tell_once("scrub: " + std::string(cli::RpmFailure(part.name, err).what()));
 }
 
-/* What lies between the whole records of the log, and in front of them. */
+/* What lies between the whole records of the log, and in front of them. If the report has not room
+ * for all of them, what lies between the last ones. */
 std::vector<Scrub::Gap> Scrub::gaps(const std::string &name) const
 {
     rpm_repair_report report = rpm_repair_report_init();
@@ -214,6 +220,8 @@ std::vector<Scrub::Gap> Scrub::gaps(const std::string &name) const
             turn = slot.turn;
             at = slot.head_lsn;
         }
+    if (report.chains > report.chains_reported)
+        at = 0;
     for (uint32_t i = 0; i < report.chains_reported; i++) {
         const rpm_repair_chain &chain = report.chain[i];
 
@@ -252,10 +260,21 @@ std::string Scrub::remedy(const std::string &name, rpm_log *log, const Gap &gap)
            name + " would keep";
 }
 
-/* Print each damage once. */
-void Scrub::tell(const std::string &name, rpm_log *log)
+void Scrub::tell_once(const std::string &text)
 {
-    for (const Gap &gap : gaps(name)) {
+    if (errors_.insert(text).second)
+        notice(text);
+}
+
+/* Print each damage once. @why: the error of the reader, for a log whose records are whole, because
+ * its head is damaged. */
+void Scrub::tell(const std::string &name, rpm_log *log, const std::string &why)
+{
+    std::vector<Gap> found = gaps(name);
+
+    if (found.empty())
+        tell_once("scrub: " + why);
+    for (const Gap &gap : found) {
         if (!told_.insert({ name, gap.from }).second)
             continue;
         damaged_++;

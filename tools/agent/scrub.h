@@ -74,13 +74,15 @@ class Scrub
     int read(rpm_log *log, uint64_t end_lsn);
     void pace(uint64_t bytes);
     std::vector<Gap> gaps(const std::string &name) const;
-    void tell(const std::string &name, rpm_log *log);
+    void tell_once(const std::string &text);
+    void tell(const std::string &name, rpm_log *log, const std::string &why);
     std::string remedy(const std::string &name, rpm_log *log, const Gap &gap) const;
 
     const ScrubOptions options_;
     cli::Tier tier_;
     cli::Conn conn_;
     std::set<std::pair<std::string, uint64_t>> told_; /* damage, by log and first LSN */
+    std::set<std::string> errors_;                    /* of single logs, that were printed */
     Clock::time_point began_;                         /* the pass */
     uint64_t to_read_ = 0;                            /* bytes, in this pass */
     uint64_t has_read_ = 0;
