@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 13_agent.c: a writer whose records an agent has certified, and goes on when the agent ends.
+ * 13_agent.c: an agent has a writer's records certified, and ends; the writer goes on without it.
  *
  * An agent sends the flush requests of many writers to the server as one message. Here it has one
  * writer, and runs in three threads of the same program; where it is another program, run
- * rpm-agent --listen. It ends in the middle: from then on the server flushes for the writer.
+ * rpm-agent --listen. It ends halfway: from then on the server flushes for the writer.
  *
  *     13_agent [URL]     default: a server in this program, so that it runs anywhere
  */
@@ -48,8 +48,10 @@ static pthread_t started(void *(*loop)(void *), void *of)
 {
     pthread_t thread;
 
-    if (pthread_create(&thread, NULL, loop, of) != 0)
-        must(RPM_E_NOMEM, "thread");
+    if (pthread_create(&thread, NULL, loop, of) != 0) {
+        fprintf(stderr, "cannot start a thread\n");
+        exit(1);
+    }
     return thread;
 }
 
@@ -96,17 +98,17 @@ static void write_records(const char *url, struct rpm_agent *agent)
 
     must(rpm_conn_open(url, NULL, &conn), url);
     opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
-    opts.method = RPM_METHOD_ORDER; /* by default where the platform makes it worthwhile */
+    opts.method = RPM_METHOD_ORDER; /* the default where a READ proves nothing */
     must(rpm_log_open(conn, "certified", &opts, &log), "log");
     append(log);
     rpm_agent_stop(agent);
     for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++)
         (void)pthread_join(threads[i], NULL);
     rpm_agent_close(&agent);
-    append(log); /* each is durable when this returns, as before */
+    append(log); /* each record is durable when its append returns */
     must(rpm_conn_stats(conn, &stats), "statistics");
-    printf("durable records %u, with the agent gone: %s\n", 2 * RECORDS,
-           stats.order_fallbacks >= RECORDS ? "flushed by the server" : "not flushed");
+    printf("%u records are durable; after the agent ended, the server %s for the writer\n",
+           2 * RECORDS, stats.order_fallbacks >= RECORDS ? "flushed" : "did not flush");
     rpm_log_close(&log);
     rpm_conn_close(&conn);
 }

@@ -23,7 +23,7 @@
 
 int rpmi_cold_check(struct rpm_log *log, struct rpm_tier *tier, uint64_t lsn, uint64_t sum)
 {
-    enum rpmi_verdict verdict;
+    enum rpmi_verdict verdict = RPMI_FRAME_BLANK;
     struct rpmi_frame frame;
     int err = 0;
 
@@ -36,6 +36,12 @@ int rpmi_cold_check(struct rpm_log *log, struct rpm_tier *tier, uint64_t lsn, ui
     }
     if (err != 0 || lsn < log->head.trim_lsn)
         return err;
+    if (verdict != RPMI_FRAME_VALID)
+        return rpmi_fail(RPM_E_CORRUPT,
+                         "log '%s' has no whole record at LSN %" PRIu64
+                         ", where the last one of its segments in '%s' is: it is damaged, or "
+                         "the pool was restored from a backup; see what rpm-log repair finds",
+                         log->name, lsn, rpmi_cold_of(tier)->where);
     return rpmi_fail(RPM_E_CORRUPT,
                      "log '%s' has another record at LSN %" PRIu64
                      " than its segments in '%s'" OTHER_HISTORY,

@@ -166,7 +166,11 @@ static int check_behind(struct rpm_reader *reader)
     int err = rpmi_reader_refresh(reader);
 
     end.lsn = reader->next_lsn;
-    return err != 0 ? err : rpmi_log_check_end(reader->log, &end);
+    if (err != 0)
+        return err;
+    err = rpmi_log_check_end(reader->log, &end);
+    reader->misses_record = err == RPM_E_CORRUPT;
+    return err;
 }
 
 /* No valid frame is at next_lsn. Report RPM_E_CORRUPT if a frame there or behind it proves that the
@@ -261,6 +265,10 @@ static int restart(struct rpm_reader *reader)
     err = rpmi_reader_plan(reader, reader->persist_plan.level);
     if (err == 0)
         err = rpmi_reader_refresh(reader);
+    if (reader->cursor != NULL && (err == 0 || err == RPM_E_TRIMMED)) {
+        reader->generation = log->reader_generation;
+        return 0; /* what is in segments is not lost */
+    }
     if (err == 0 && reader->has_last && reader->last.lsn >= reader->head.trim_lsn) {
         err = rpmi_log_judge(log, reader->last.lsn, &frame, &verdict);
         if (err == 0 && (verdict != RPMI_FRAME_VALID || frame.sum != reader->last.sum ||
@@ -272,7 +280,7 @@ static int restart(struct rpm_reader *reader)
     if (err == 0)
         err = rpmi_reader_check_start(reader);
     if (err == RPM_E_TRIMMED && reader->tier != NULL)
-        err = 0; /* what is in segments is not lost */
+        err = 0; /* the next read goes on in the segments */
     if (err == 0)
         reader->generation = log->reader_generation;
     return err;
@@ -331,6 +339,7 @@ int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
     int err;
 
     RPM_ASSERT(reader != NULL && record != NULL);
+    reader->misses_record = false;
     err = rpmi_log_readable(reader->log);
     if (err == 0 && RPMI_UNLIKELY(reader->generation != reader->log->reader_generation))
         err = restart(reader);
@@ -340,10 +349,7 @@ int rpm_reader_next(struct rpm_reader *reader, struct rpm_record *record)
         found = rpmi_reader_cold_next(reader, record);
     if (found == 0)
         found = next_in_log(reader, record);
-    if (RPMI_LIKELY(found >= 0))
-        return found;
-    /* A segment that is damaged has no further copy. */
-    if (found != RPM_E_TRIMMED && (found != RPM_E_CORRUPT || reader->cursor != NULL))
+    if (RPMI_LIKELY(found >= 0) || reader->cursor != NULL)
         return found;
     err = rpmi_reader_fall(reader, found);
     return err != 0 ? err : rpmi_reader_cold_next(reader, record);

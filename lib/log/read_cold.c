@@ -17,6 +17,7 @@ static int seek(struct rpm_reader *reader)
 {
     const struct rpmi_cold *cold = rpmi_cold_of(reader->tier);
 
+    RPM_ASSERT(reader->tier != NULL);
     rpmi_reader_cold_drop(reader);
     reader->have = 0;
     return cold->ops->seek(reader->tier, reader->log->log_id, reader->next_lsn, &reader->cursor);
@@ -30,10 +31,13 @@ static int fall_for_damage(struct rpm_reader *reader)
     char damage[256];
     int err;
 
+    RPM_ASSERT(reader->cursor == NULL); /* else its record is of a segment */
     (void)snprintf(damage, sizeof(damage), "%s", rpm_last_error());
     err = rpmi_cold_stored(reader->log, reader->tier, UINT64_MAX, &stored);
     if (err == 0 && stored.end_lsn > reader->next_lsn)
         err = seek(reader);
+    if (err != 0 && err != RPM_E_NOENT && err != RPM_E_RANGE && err != RPM_E_CORRUPT)
+        return err; /* of the link or of the store: the segments may have it */
     if (err != 0 || reader->cursor == NULL)
         return rpmi_fail(RPM_E_CORRUPT, "%s; the segments in '%s' do not have it: %s", damage,
                          rpmi_cold_of(reader->tier)->where,
@@ -46,11 +50,12 @@ int rpmi_reader_fall(struct rpm_reader *reader, int err)
 {
     const struct rpmi_cold *cold;
 
-    RPM_ASSERT(err == RPM_E_TRIMMED || err == RPM_E_CORRUPT);
     if (reader->tier == NULL)
         return err;
-    if (err == RPM_E_CORRUPT)
+    if (err == RPM_E_CORRUPT && reader->misses_record)
         return fall_for_damage(reader);
+    if (err != RPM_E_TRIMMED)
+        return err;
     cold = rpmi_cold_of(reader->tier);
     err = seek(reader);
     if (err == RPM_E_NOENT)

@@ -104,6 +104,7 @@ static int is_start(struct rpm_reader *reader)
     if (verdict == RPMI_FRAME_VALID && rpmi_epoch_belongs(&reader->head, &frame, 0))
         return 1;
     err = rpmi_log_scan(reader->log, reader->head.trim_lsn, match_start, &start, &report);
+    reader->misses_record = err == RPM_E_CORRUPT;
     return err != 0 ? err : start.found || report.end_lsn == reader->next_lsn;
 }
 
@@ -184,7 +185,7 @@ static int start(struct rpm_reader *reader, uint64_t from_lsn)
         return err; /* the head or the tier cannot be read */
     if (err == 0)
         err = rpmi_reader_check_start(reader);
-    return err == RPM_E_TRIMMED || err == RPM_E_CORRUPT ? rpmi_reader_fall(reader, err) : err;
+    return err != 0 ? rpmi_reader_fall(reader, err) : 0;
 }
 
 int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,

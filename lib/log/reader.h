@@ -40,6 +40,7 @@ struct rpm_reader {
     uint64_t recheck_ns; /* before it checks behind the tail again */
     uint32_t idle_reads; /* reads that found idle_line at the tail */
     unsigned char idle_line[RPMI_LINE_BYTES];
+    bool misses_record;              /* RPM_E_CORRUPT: a record is damaged, and not the head */
     struct rpm_tier *tier;           /* NULL: records that were trimmed are not read */
     struct rpmi_cold_cursor *cursor; /* in its segments; NULL: in the log */
 };
@@ -51,8 +52,8 @@ int rpmi_reader_plan(struct rpm_reader *reader, uint32_t level);
 /* Does a record begin at next_lsn, or does the log end there? RPM_E_RANGE, RPM_E_TRIMMED. */
 int rpmi_reader_check_start(struct rpm_reader *reader);
 
-/* read_cold.c: the log has no whole record at next_lsn, because of @err, RPM_E_TRIMMED or
- * RPM_E_CORRUPT: go on in the segments, or return @err. */
+/* read_cold.c: the log gave @err for the record at next_lsn. If it was trimmed or is damaged, go on
+ * in the segments; else, or if they do not have it, return an error. */
 int rpmi_reader_fall(struct rpm_reader *reader, int err);
 /* The next record of the segments: 1; 0: they end, and next_lsn is in the log. */
 int rpmi_reader_cold_next(struct rpm_reader *reader, struct rpm_record *record);

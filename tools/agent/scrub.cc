@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scrub.cc: read each log by a reader, which reports damage that later records prove; then find all
- * damaged records of the log by a repair that only reports.
+ * scrub.cc: read each log by a reader, which reports damage that a later record or the head proves;
+ * then find all damaged records of the log by a repair that only reports.
  *
  * Tests: tests/tools/agent_test
  */
@@ -44,7 +44,7 @@ Scrub::Scrub(const ScrubOptions &options) : options_(options)
 std::string Scrub::summary() const
 {
     return number(records_) + " records verified in " + number(passes_) + " passes, " +
-           number(damaged_) + " damaged ranges";
+           number(damaged_) + " damaged ranges found";
 }
 
 bool Scrub::ended() const
@@ -81,15 +81,13 @@ void Scrub::loop()
 
     while (!ended())
         try {
-            began_ = Clock::now();
             if (conn_ == nullptr)
                 open();
             pass();
-            passes_++;
             told.clear();
             (void)sleep_until(began_ +
                               duration_cast<Clock::duration>(duration<double>(options_.period)));
-        } catch (const cli::Failure &failure) {
+        } catch (const std::exception &failure) {
             if (told != failure.what())
                 notice("scrub: " + std::string(failure.what()) + "; trying again");
             told = failure.what();
@@ -107,8 +105,8 @@ static cli::Log opened(rpm_conn *conn, const std::string &name, int *err)
     return cli::Log(log);
 }
 
-/* The logs that are to be verified. One that is removed meanwhile has no bytes. */
-std::vector<Scrub::Part> Scrub::parts() const
+/* The logs that are to be verified. */
+std::vector<Scrub::Part> Scrub::parts()
 {
     rpm_entry entry = rpm_entry_init();
     std::vector<Part> parts;
@@ -117,34 +115,28 @@ std::vector<Scrub::Part> Scrub::parts() const
         if (entry.kind == RPM_KIND_LOG &&
             (options_.logs.empty() || std::find(options_.logs.begin(), options_.logs.end(),
                                                 entry.name) != options_.logs.end()))
-            parts.push_back({ entry.name, UINT64_MAX, 0 });
-    for (Part &part : parts) {
-        struct rpm_log_info info = rpm_log_info_init();
-        int err = 0;
-        cli::Log log = opened(conn_.get(), part.name, &err);
-
-        if (err == 0)
-            err = rpm_log_info(log.get(), &info);
-        if (cli::is_unreachable(err))
-            throw cli::RpmFailure(part.name, err);
-        if (err == 0) {
-            part.end_lsn = info.tail_lsn;
-            part.bytes = info.tail_lsn - info.head_lsn;
-        }
-    }
+            parts.push_back({ entry.name, entry.bytes });
+    for (const std::string &name : options_.logs)
+        if (std::none_of(parts.begin(), parts.end(),
+                         [&name](const Part &part) { return part.name == name; }))
+            tell_once("scrub: no log '" + name + "' at " + options_.pool);
     return parts;
 }
 
+/* Verify the logs, or go on with the one at which the last try failed. */
 void Scrub::pass()
 {
-    std::vector<Part> logs = parts();
-
-    has_read_ = to_read_ = 0;
-    for (const Part &part : logs)
-        to_read_ += part.bytes;
-    for (const Part &part : logs)
-        if (!ended())
-            verify(part);
+    if (next_ == parts_.size()) {
+        began_ = Clock::now();
+        parts_ = parts();
+        next_ = 0;
+        has_read_ = to_read_ = 0;
+        for (const Part &part : parts_)
+            to_read_ += part.bytes;
+    }
+    for (; next_ < parts_.size() && !ended(); next_++)
+        verify(parts_[next_]);
+    passes_ += ended() ? 0 : 1;
 }
 
 /* Spread the reads of a pass over the period. */
@@ -161,25 +153,24 @@ void Scrub::pace(uint64_t bytes)
                       duration_cast<Clock::duration>(duration<double>(options_.period * share)));
 }
 
-/* Read the log to where it ended when the pass began: a writer may append as fast as this reads. 0,
- * or the error of the reader. */
-int Scrub::read(rpm_log *log, uint64_t end_lsn)
+/* Read a log to its tail, but not more than @left bytes: a writer may append as fast as this reads.
+ * 0, or the error of the reader. */
+int Scrub::read(rpm_log *log, uint64_t &left)
 {
     rpm_reader *reader = nullptr;
     rpm_record record;
     int found = rpm_reader_open(log, nullptr, &reader);
     cli::Reader closing(reader);
 
-    while (found >= 0 && !ended()) {
+    while (found >= 0 && left > 0 && !ended()) {
         found = rpm_reader_next(reader, &record);
         if (found == 0)
             found = rpm_reader_wait(reader, kTailUs, &record);
         if (found != 1)
             break;
         records_++;
+        left -= std::min(left, record.next_lsn - record.lsn);
         pace(record.next_lsn - record.lsn);
-        if (record.next_lsn >= end_lsn)
-            break;
     }
     return std::min(found, 0);
 }
@@ -188,24 +179,27 @@ int Scrub::read(rpm_log *log, uint64_t end_lsn)
  * removed is not verified. */
 void Scrub::verify(const Part &part)
 {
+    uint64_t left = part.bytes; /* its capacity */
     int err = 0;
     cli::Log log = opened(conn_.get(), part.name, &err);
 
     if (err == 0)
         do
-            err = read(log.get(), part.end_lsn);
-        while (err == RPM_E_TRIMMED && !ended());
+            err = read(log.get(), left);
+        while (err == RPM_E_TRIMMED && left > 0 && !ended());
+    if (err == RPM_E_TRIMMED)
+        return;
     if (cli::is_unreachable(err))
         throw cli::RpmFailure(part.name, err);
-    if (err == RPM_E_CORRUPT)
-        tell(part.name, log.get(), cli::RpmFailure(part.name, err).what());
-    else if (err < 0 && err != RPM_E_NOENT)
+    if (err < 0 && err != RPM_E_NOENT)
         tell_once("scrub: " + std::string(cli::RpmFailure(part.name, err).what()));
+    if (err == RPM_E_CORRUPT)
+        tell(part.name, log.get());
 }
 
 /* What lies between the whole records of the log, and in front of them. If the report has not room
  * for all of them, what lies between the last ones. */
-std::vector<Scrub::Gap> Scrub::gaps(const std::string &name) const
+std::vector<Scrub::Gap> Scrub::gaps(const std::string &name)
 {
     rpm_repair_report report = rpm_repair_report_init();
     std::vector<Gap> found;
@@ -213,15 +207,21 @@ std::vector<Scrub::Gap> Scrub::gaps(const std::string &name) const
     uint64_t at = 0;
     int err = rpm_log_repair(conn_.get(), name.c_str(), nullptr, &report);
 
-    if (err != 0 && err != RPM_E_CORRUPT)
+    if (cli::is_unreachable(err))
         throw cli::RpmFailure(name, err);
+    if (err != 0 && err != RPM_E_CORRUPT)
+        return {}; /* removed, or trimmed meanwhile */
     for (const rpm_repair_slot &slot : report.slots)
         if (slot.wrong == nullptr && slot.turn > turn) {
             turn = slot.turn;
             at = slot.head_lsn;
         }
-    if (report.chains > report.chains_reported)
+    if (report.chains > report.chains_reported) {
         at = 0;
+        tell_once("scrub: log '" + name + "' has more than " + number(report.chains_reported) +
+                  " damaged ranges; those before LSN " + number(report.chain[0].first_lsn) +
+                  " are not listed");
+    }
     for (uint32_t i = 0; i < report.chains_reported; i++) {
         const rpm_repair_chain &chain = report.chain[i];
 
@@ -241,18 +241,25 @@ std::string Scrub::remedy(const std::string &name, rpm_log *log, const Gap &gap)
     rpm_reader *reader = nullptr;
     rpm_record record;
     uint64_t at = gap.from;
+    int found = 0;
 
     opts.from_lsn = gap.from;
     opts.tier = tier_.get();
-    if (log != nullptr && opts.tier != nullptr && rpm_reader_open(log, &opts, &reader) == 0) {
+    if (opts.tier != nullptr) {
+        found = rpm_reader_open(log, &opts, &reader);
         cli::Reader closing(reader);
 
-        while (at < gap.to && rpm_reader_next(reader, &record) == 1)
+        while (found >= 0 && at < gap.to && (found = rpm_reader_next(reader, &record)) == 1)
             at = record.next_lsn;
+        if (cli::is_unreachable(found))
+            throw cli::RpmFailure(name, found);
+        if (found < 0 && found != RPM_E_CORRUPT && found != RPM_E_TRIMMED)
+            return "its segments cannot be read: " +
+                   std::string(cli::RpmFailure(options_.tier, found).what());
     }
     if (at >= gap.to)
         return "segments in '" + options_.tier +
-               "' have them: readers with this folder as tier read them there";
+               "' have them: a reader with this tier (rpm-log cat --tier) gets them from there";
     return std::string(at > gap.from
                            ? "segments in '" + options_.tier + "' have them up to LSN " + number(at)
                            : "no segment has them") +
@@ -266,19 +273,22 @@ void Scrub::tell_once(const std::string &text)
         notice(text);
 }
 
-/* Print each damage once. @why: the error of the reader, for a log whose records are whole, because
- * its head is damaged. */
-void Scrub::tell(const std::string &name, rpm_log *log, const std::string &why)
+/* Print each damaged range once. If a writer appends or trims meanwhile, one report may show a
+ * range that is none, so a range counts if two reports show it. */
+void Scrub::tell(const std::string &name, rpm_log *log)
 {
-    std::vector<Gap> found = gaps(name);
+    std::vector<Gap> first = gaps(name);
 
-    if (found.empty())
-        tell_once("scrub: " + why);
-    for (const Gap &gap : found) {
-        if (!told_.insert({ name, gap.from }).second)
+    for (const Gap &gap : gaps(name)) {
+        if (std::find(first.begin(), first.end(), gap) == first.end() ||
+            told_.count({ name, gap.from }) != 0)
             continue;
+
+        std::string how = remedy(name, log, gap);
+
+        told_.insert({ name, gap.from });
         damaged_++;
-        notice("log '" + name + "': the records from LSN " + number(gap.from) + " to " +
-               number(gap.to) + " are damaged; " + remedy(name, log, gap));
+        notice("log '" + name + "': the records from LSN " + number(gap.from) + " up to " +
+               number(gap.to) + " are damaged; " + how);
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * scrub.h: the part of rpm-agent that verifies the records of logs: it reads all of them, one pass
- * in each period, and names the LSNs of damaged ones, before a reader meets them. A thread with a
- * connection of its own, so that the other work of the agent does not wait for it.
+ * in each period, and names the LSNs of damaged ones, before a reader meets them. It runs in a
+ * thread with a connection of its own, so that the other work of the agent does not wait for it.
  *
  * Tests: tests/tools/agent_test
  */
@@ -51,17 +51,20 @@ class Scrub
   private:
     using Clock = std::chrono::steady_clock;
 
-    /* A log, as it is when a pass begins. */
     struct Part {
-        std::string name;
-        uint64_t end_lsn; /* its tail; UINT64_MAX: not known, because records are damaged */
-        uint64_t bytes;
+        std::string name; /* of a log */
+        uint64_t bytes;   /* its capacity */
     };
 
     /* LSNs that no whole record has. */
     struct Gap {
         uint64_t from;
         uint64_t to;
+
+        bool operator==(const Gap &other) const
+        {
+            return from == other.from && to == other.to;
+        }
     };
 
     bool ended() const;
@@ -69,22 +72,24 @@ class Scrub
     void loop();
     void open();
     void pass();
-    std::vector<Part> parts() const;
+    std::vector<Part> parts();
     void verify(const Part &part);
-    int read(rpm_log *log, uint64_t end_lsn);
+    int read(rpm_log *log, uint64_t &left);
     void pace(uint64_t bytes);
-    std::vector<Gap> gaps(const std::string &name) const;
+    std::vector<Gap> gaps(const std::string &name);
     void tell_once(const std::string &text);
-    void tell(const std::string &name, rpm_log *log, const std::string &why);
+    void tell(const std::string &name, rpm_log *log);
     std::string remedy(const std::string &name, rpm_log *log, const Gap &gap) const;
 
     const ScrubOptions options_;
     cli::Tier tier_;
     cli::Conn conn_;
-    std::set<std::pair<std::string, uint64_t>> told_; /* damage, by log and first LSN */
-    std::set<std::string> errors_;                    /* of single logs, that were printed */
+    std::set<std::pair<std::string, uint64_t>> told_; /* ranges, by log and first LSN */
+    std::set<std::string> errors_;                    /* that were printed */
+    std::vector<Part> parts_;                         /* of this pass */
+    size_t next_ = 0;                                 /* of them, to be verified */
     Clock::time_point began_;                         /* the pass */
-    uint64_t to_read_ = 0;                            /* bytes, in this pass */
+    uint64_t to_read_ = 0;                            /* bytes, at most, in this pass */
     uint64_t has_read_ = 0;
     std::atomic<uint64_t> records_{ 0 }; /* whole ones, each counted in each pass */
     std::atomic<uint64_t> passes_{ 0 };

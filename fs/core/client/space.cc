@@ -68,9 +68,9 @@ void Space::Lease::exhausted()
     room_.slabs.clear();
 }
 
-/* A call that looks for slabs with room may have found one that another call of this client took a
- * moment before, when its commit was done but not yet known there. With two entries for one slab,
- * two calls would lease it at once, and write to the same blocks. */
+/* Another call of this client may have become the owner of the slab already: what it committed is
+ * seen by this one before it has added the slab itself. With two entries, two calls would lease the
+ * slab at once, and write to the same blocks. */
 void Space::add_own(Slab slab, uint32_t free)
 {
     if (find(slab) == nullptr)

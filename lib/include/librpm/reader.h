@@ -90,9 +90,9 @@ RPM_MUST_CHECK int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_
  * A reader looks for whole records behind the tail when it first reaches it, and again when it has
  * waited there for 100 ms without a record: until then it returns 0.
  *
- * With a tier whose segments have the damaged record, and whose last record is the log's own, the
- * call returns the record from the segment, counts rpm_conn_stats.damaged, and goes on in the
- * segments to their end.
+ * If segments of the tier have the damaged record, and the last record in them is the same as the
+ * log's record at that LSN, the call returns the record from the segment, adds 1 to
+ * rpm_conn_stats.damaged, and goes on in the segments; where they end it returns to the log.
  *
  * Threads:  one per conn.
  * Cost:     one large read for many records. The first time at the tail, and then at growing

@@ -34,7 +34,7 @@ struct rpm_conn_stats {
     uint64_t received_bytes;   /* in the replies */
     uint64_t orders;           /* of the flushes, those posted with method order */
     uint64_t order_fallbacks;  /* of these, those that the server fulfilled, not the agent */
-    uint64_t damaged;          /* damaged records of logs that readers took from segments */
+    uint64_t damaged;          /* how often a reader went to segments at a damaged record */
 };
 
 static inline struct rpm_conn_stats rpm_conn_stats_init(void)

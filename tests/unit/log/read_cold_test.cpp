@@ -193,6 +193,33 @@ TEST_CASE("read cold: segments of another history are not taken for a damaged re
     CHECK(conn.link->stats().damaged == 0);
 }
 
+TEST_CASE("read cold: damage of a log's head, or of the last stored record, is named", "[unit]")
+{
+    Stage stage;
+    auto &[dir, server, conn, tier, log] = stage;
+    std::vector<Record> wrote = fill(log, 2 * SPAN);
+    std::vector<unsigned char> &bytes = server.pool.bytes;
+    int error;
+
+    {
+        Archiver archiver(tier, log);
+        archiver.all();
+    }
+    damage(server, wrote[wrote.size() - 1].lsn); // the last one that the segments have
+    fill(log, 5000, 800);
+    CHECK(read_through(log, tier, &error).size() == wrote.size() - 1);
+    CHECK(error == RPM_E_CORRUPT);
+    CHECK(std::string(rpm_last_error()).find("where the last one of its segments") !=
+          std::string::npos);
+    for (size_t at = 0; at + 64 < bytes.size(); at += 64)
+        if (std::memcmp(&bytes[at], "LOGHEAD", 7) == 0)
+            bytes[at + 40] ^= 1;
+    CHECK(read_through(log, tier, &error).empty());
+    CHECK(error == RPM_E_CORRUPT);
+    CHECK(std::string(rpm_last_error()).find("the segments in") == std::string::npos);
+    CHECK(conn.link->stats().damaged == 0);
+}
+
 TEST_CASE("read cold: a reader in the segments lives through a lost connection", "[unit]")
 {
     Stage stage;
