@@ -52,26 +52,17 @@ const char *const kExamples =
     "Signals: SIGTERM and SIGINT end it; records of a segment that is not full are not stored "
     "then.";
 
-struct Options {
-    std::string pool;
-    std::string tier; /* "": no segments are stored */
+struct Options : Source {
     std::vector<std::string> listen;
     std::string tls_cert;
     std::string tls_key;
     uint32_t clients = 64;
-    std::vector<std::string> logs; /* empty: all */
     uint64_t segment = 0;
     uint64_t keep = UINT64_MAX; /* LSNs */
     double scrub = 0;           /* seconds of a pass over all records; 0: they are not verified */
-    double timeout = 5;
     bool once = false;
     bool quiet = false;
 };
-
-void notice(const std::string &text)
-{
-    fprintf(stderr, "rpm-agent: %s\n", text.c_str());
-}
 
 /* When to try again what failed: after 100 ms, then after twice as long each time. */
 class Retry
@@ -122,13 +113,11 @@ class Agent
     int run();
 
   private:
-    void connect();
     void list();
     bool turn_all();
     bool turn(const std::string &name, Stored &stored);
     void open(const std::string &name, Stored &stored);
     void failed(const std::string &name, Stored &stored, int err);
-    bool is_wanted(const std::string &name) const;
 
     const Options &options_;
     cli::Tier tier_;
@@ -139,20 +128,6 @@ class Agent
     bool failed_ = false;
 };
 
-bool Agent::is_wanted(const std::string &name) const
-{
-    return options_.logs.empty() ||
-           std::find(options_.logs.begin(), options_.logs.end(), name) != options_.logs.end();
-}
-
-void Agent::connect()
-{
-    rpm_conn_opts opts = rpm_conn_opts_init();
-
-    opts.timeout_us = static_cast<uint64_t>(options_.timeout * 1e6);
-    conn_ = cli::connect(options_.pool, &opts);
-}
-
 /* Look for logs that are new, and for those that are not there any more. */
 void Agent::list()
 {
@@ -160,7 +135,7 @@ void Agent::list()
     std::map<std::string, Stored> kept;
 
     for (uint32_t i = 0; cli::check("list", rpm_conn_entry(conn_.get(), i, &entry)) == 1; i++)
-        if (entry.kind == RPM_KIND_LOG && is_wanted(entry.name))
+        if (options_.wants(entry))
             kept[entry.name] = std::move(logs_[entry.name]);
     logs_.swap(kept);
     for (const std::string &name : options_.logs)
@@ -264,16 +239,12 @@ void notify_ready()
 
 int Agent::run()
 {
-    rpm_tier_opts opts = rpm_tier_opts_init();
-    rpm_tier *tier = nullptr;
     milliseconds idle = kIdleMin;
     Retry retry;
     bool lost = false;
 
-    opts.segment_span = options_.segment;
-    cli::check("tier", rpm_tier_open(options_.tier.c_str(), &opts, &tier));
-    tier_.reset(tier);
-    connect();
+    tier_ = options_.open_tier(options_.segment);
+    conn_ = options_.connect();
     list();
     if (!options_.quiet)
         notice("ready: " + std::to_string(logs_.size()) + " logs of " + options_.pool + " to " +
@@ -284,7 +255,7 @@ int Agent::run()
 
         try {
             if (conn_ == nullptr && retry.due()) {
-                connect();
+                conn_ = options_.connect();
                 list();
                 if (!options_.quiet)
                     notice("connected to " + options_.pool + " again");
@@ -340,8 +311,7 @@ int work(const Options &options)
     int status = cli::kDone;
 
     if (options.scrub > 0)
-        scrub.emplace(ScrubOptions{ options.pool, options.tier, options.logs, options.scrub,
-                                    options.timeout });
+        scrub.emplace(options, options.scrub);
     if (!options.listen.empty())
         status = serve(options);
     else if (!options.tier.empty())

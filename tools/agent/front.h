@@ -6,12 +6,10 @@
 #ifndef TOOLS_AGENT_FRONT_H
 #define TOOLS_AGENT_FRONT_H
 
-#include "cli.h"
+#include "agent/source.h"
 
 #include <atomic>
 #include <functional>
-#include <signal.h>
-#include <thread>
 
 struct AgentFrontOptions {
     std::string pool;
@@ -114,21 +112,15 @@ class AgentFront
   private:
     void start(std::function<int()> loop)
     {
-        sigset_t all;
-        sigset_t before;
-
-        sigfillset(&all); /* signals are the main thread's */
-        pthread_sigmask(SIG_BLOCK, &all, &before);
-        threads_.emplace_back([this, loop] {
+        threads_.push_back(without_signals([this, loop] {
             int err = loop();
 
             if (err == 0)
                 return;
-            fprintf(stderr, "rpm-agent: %s\n", cli::RpmFailure("agent", err).what());
+            notice(cli::RpmFailure("agent", err).what());
             failed_ = true;
             rpm_agent_stop(agent_);
-        });
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        }));
     }
 
     static inline std::atomic<rpm_agent *> now_{ nullptr };

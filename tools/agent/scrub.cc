@@ -8,7 +8,6 @@
 #include "agent/scrub.h"
 
 #include <algorithm>
-#include <signal.h>
 
 using std::chrono::duration;
 using std::chrono::duration_cast;
@@ -19,26 +18,18 @@ static constexpr milliseconds kRetry{ 1000 };    /* after the server was away */
 static constexpr uint64_t kTailUs = 250000;      /* a reader checks behind the tail after 100 ms */
 static constexpr uint64_t kPaceBytes = 64 << 10; /* between two pauses */
 
-static void notice(const std::string &text)
-{
-    fprintf(stderr, "rpm-agent: %s\n", text.c_str());
-}
-
 static std::string number(uint64_t value)
 {
     return std::to_string(value);
 }
 
-Scrub::Scrub(const ScrubOptions &options) : options_(options)
+/* Connects before the thread starts, so that a wrong URL ends the program. */
+Scrub::Scrub(const Source &source, double period) : source_(source), period_(period)
 {
-    sigset_t all;
-    sigset_t before;
-
-    open();           /* so that a wrong URL ends the program at its start */
-    sigfillset(&all); /* signals are the main thread's */
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    thread_ = std::thread([this] { loop(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!source_.tier.empty())
+        tier_ = source_.open_tier();
+    conn_ = source_.connect();
+    thread_ = without_signals([this] { loop(); });
 }
 
 std::string Scrub::summary() const
@@ -52,27 +43,17 @@ bool Scrub::ended() const
     return stopping_ || cli::stopped();
 }
 
-/* False: the agent has to stop. */
-bool Scrub::sleep_until(Clock::time_point at) const
+/* Or until the agent has to stop. */
+void Scrub::sleep_until(Clock::time_point at) const
 {
     while (!ended() && Clock::now() < at)
         std::this_thread::sleep_for(std::min<Clock::duration>(kLook, at - Clock::now()));
-    return !ended();
 }
 
-void Scrub::open()
+/* When a share of the pass may be done. */
+Scrub::Clock::time_point Scrub::due(double share) const
 {
-    rpm_conn_opts opts = rpm_conn_opts_init();
-
-    if (!options_.tier.empty() && tier_ == nullptr) {
-        rpm_tier_opts tier_opts = rpm_tier_opts_init();
-        rpm_tier *tier = nullptr;
-
-        cli::check("tier", rpm_tier_open(options_.tier.c_str(), &tier_opts, &tier));
-        tier_.reset(tier);
-    }
-    opts.timeout_us = static_cast<uint64_t>(options_.timeout * 1e6);
-    conn_ = cli::connect(options_.pool, &opts);
+    return began_ + duration_cast<Clock::duration>(duration<double>(period_ * share));
 }
 
 void Scrub::loop()
@@ -82,17 +63,16 @@ void Scrub::loop()
     while (!ended())
         try {
             if (conn_ == nullptr)
-                open();
+                conn_ = source_.connect();
             pass();
             told.clear();
-            (void)sleep_until(began_ +
-                              duration_cast<Clock::duration>(duration<double>(options_.period)));
+            sleep_until(due(1));
         } catch (const std::exception &failure) {
             if (told != failure.what())
                 notice("scrub: " + std::string(failure.what()) + "; trying again");
             told = failure.what();
             conn_.reset();
-            (void)sleep_until(Clock::now() + kRetry);
+            sleep_until(Clock::now() + kRetry);
         }
 }
 
@@ -112,14 +92,12 @@ std::vector<Scrub::Part> Scrub::parts()
     std::vector<Part> parts;
 
     for (uint32_t i = 0; cli::check("list", rpm_conn_entry(conn_.get(), i, &entry)) == 1; i++)
-        if (entry.kind == RPM_KIND_LOG &&
-            (options_.logs.empty() || std::find(options_.logs.begin(), options_.logs.end(),
-                                                entry.name) != options_.logs.end()))
+        if (source_.wants(entry))
             parts.push_back({ entry.name, entry.bytes });
-    for (const std::string &name : options_.logs)
+    for (const std::string &name : source_.logs)
         if (std::none_of(parts.begin(), parts.end(),
                          [&name](const Part &part) { return part.name == name; }))
-            tell_once("scrub: no log '" + name + "' at " + options_.pool);
+            tell_once("scrub: no log '" + name + "' at " + source_.pool);
     return parts;
 }
 
@@ -145,12 +123,10 @@ void Scrub::pace(uint64_t bytes)
     uint64_t before = has_read_;
 
     has_read_ += bytes;
-    if (before / kPaceBytes == has_read_ / kPaceBytes || to_read_ == 0)
+    if (before / kPaceBytes == has_read_ / kPaceBytes)
         return;
-    double share = std::min(1.0, static_cast<double>(has_read_) / static_cast<double>(to_read_));
-
-    (void)sleep_until(began_ +
-                      duration_cast<Clock::duration>(duration<double>(options_.period * share)));
+    /* A log that is read again after the server was away is counted again. */
+    sleep_until(due(std::min(1.0, static_cast<double>(has_read_) / static_cast<double>(to_read_))));
 }
 
 /* Read a log to its tail, but not more than @left bytes: a writer may append as fast as this reads.
@@ -255,15 +231,15 @@ std::string Scrub::remedy(const std::string &name, rpm_log *log, const Gap &gap)
             throw cli::RpmFailure(name, found);
         if (found < 0 && found != RPM_E_CORRUPT && found != RPM_E_TRIMMED)
             return "its segments cannot be read: " +
-                   std::string(cli::RpmFailure(options_.tier, found).what());
+                   std::string(cli::RpmFailure(source_.tier, found).what());
     }
     if (at >= gap.to)
-        return "segments in '" + options_.tier +
+        return "segments in '" + source_.tier +
                "' have them: a reader with this tier (rpm-log cat --tier) gets them from there";
     return std::string(at > gap.from
-                           ? "segments in '" + options_.tier + "' have them up to LSN " + number(at)
+                           ? "segments in '" + source_.tier + "' have them up to LSN " + number(at)
                            : "no segment has them") +
-           "; restore the pool from a backup, or see what rpm-log repair " + options_.pool + " " +
+           "; restore the pool from a backup, or see what rpm-log repair " + source_.pool + " " +
            name + " would keep";
 }
 

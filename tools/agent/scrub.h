@@ -9,26 +9,18 @@
 #ifndef TOOLS_AGENT_SCRUB_H
 #define TOOLS_AGENT_SCRUB_H
 
-#include "tool.h"
+#include "agent/source.h"
 
 #include <atomic>
 #include <chrono>
 #include <set>
-#include <thread>
 #include <utility>
-
-struct ScrubOptions {
-    std::string pool;
-    std::string tier;              /* whose segments may have what is damaged; "": none */
-    std::vector<std::string> logs; /* empty: all */
-    double period;                 /* seconds of one pass */
-    double timeout;                /* seconds of one call */
-};
 
 class Scrub
 {
   public:
-    explicit Scrub(const ScrubOptions &options);
+    /* @period: seconds of one pass. The tier's segments may have what is damaged. */
+    Scrub(const Source &source, double period);
     Scrub(const Scrub &) = delete;
     ~Scrub()
     {
@@ -68,9 +60,9 @@ class Scrub
     };
 
     bool ended() const;
-    bool sleep_until(Clock::time_point at) const;
+    void sleep_until(Clock::time_point at) const;
+    Clock::time_point due(double share) const;
     void loop();
-    void open();
     void pass();
     std::vector<Part> parts();
     void verify(const Part &part);
@@ -81,7 +73,8 @@ class Scrub
     void tell(const std::string &name, rpm_log *log);
     std::string remedy(const std::string &name, rpm_log *log, const Gap &gap) const;
 
-    const ScrubOptions options_;
+    const Source source_;
+    const double period_;
     cli::Tier tier_;
     cli::Conn conn_;
     std::set<std::pair<std::string, uint64_t>> told_; /* ranges, by log and first LSN */
