@@ -265,10 +265,6 @@ static int restart(struct rpm_reader *reader)
     err = rpmi_reader_plan(reader, reader->persist_plan.level);
     if (err == 0)
         err = rpmi_reader_refresh(reader);
-    if (reader->cursor != NULL && (err == 0 || err == RPM_E_TRIMMED)) {
-        reader->generation = log->reader_generation;
-        return 0; /* what is in segments is not lost */
-    }
     if (err == 0 && reader->has_last && reader->last.lsn >= reader->head.trim_lsn) {
         err = rpmi_log_judge(log, reader->last.lsn, &frame, &verdict);
         if (err == 0 && (verdict != RPMI_FRAME_VALID || frame.sum != reader->last.sum ||
@@ -280,7 +276,7 @@ static int restart(struct rpm_reader *reader)
     if (err == 0)
         err = rpmi_reader_check_start(reader);
     if (err == RPM_E_TRIMMED && reader->tier != NULL)
-        err = 0; /* the next read goes on in the segments */
+        err = 0; /* what is in segments is not lost */
     if (err == 0)
         reader->generation = log->reader_generation;
     return err;

@@ -181,8 +181,6 @@ static int start(struct rpm_reader *reader, uint64_t from_lsn)
         err = find_oldest(reader);
     if (err == 0 && reader->next_lsn < reader->head.trim_lsn)
         err = RPM_E_TRIMMED;
-    if (err != 0 && err != RPM_E_TRIMMED)
-        return err; /* the head or the tier cannot be read */
     if (err == 0)
         err = rpmi_reader_check_start(reader);
     return err != 0 ? rpmi_reader_fall(reader, err) : 0;
