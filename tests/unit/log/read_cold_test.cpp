@@ -193,6 +193,27 @@ TEST_CASE("read cold: segments of another history are not taken for a damaged re
     CHECK(conn.link->stats().damaged == 0);
 }
 
+TEST_CASE("read cold: segments that cannot be read are not called segments without the record",
+          "[unit]")
+{
+    Stage stage;
+    auto &[dir, server, conn, tier, log] = stage;
+    std::vector<Record> wrote = fill(log, 2 * SPAN);
+    int error;
+
+    {
+        Archiver archiver(tier, log);
+        archiver.all();
+    }
+    damage(server, wrote[10].lsn);
+    std::filesystem::path folder = std::filesystem::path(files(dir / "").front()).parent_path();
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_symlink(folder, folder); // ELOOP
+    CHECK(read_through(log, tier, &error, wrote[5].lsn).size() == 5);
+    CHECK(error == RPM_E_IO);
+    CHECK(conn.link->stats().damaged == 0);
+}
+
 TEST_CASE("read cold: damage of a log's head, or of the last stored record, is named", "[unit]")
 {
     Stage stage;
