@@ -16,7 +16,10 @@
 #define RPMI_RECORD_MAX ((1u << 24) - 1024u) /* length field is 24 bits wide */
 
 #define RPMI_POOL_BYTES_MIN (64u * 1024u)
-#define RPMI_POOL_ENTRIES 128u      /* objects in one pool */
+/* Objects that a new pool has room for: one for each PER_ENTRY bytes, within the limits. */
+#define RPMI_POOL_BYTES_PER_ENTRY (64u * 1024u)
+#define RPMI_POOL_ENTRIES_MIN 128u
+#define RPMI_POOL_ENTRIES_MAX 4096u
 #define RPMI_DRAM_ENTRIES 64u       /* DRAM regions and lock tables of one server */
 #define RPMI_LOG_HEADER_BYTES 4096u /* in front of a log's ring */
 #define RPMI_LOG_CAPACITY_MIN 4096u

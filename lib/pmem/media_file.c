@@ -119,12 +119,10 @@ static int check_kind(const struct stat *st, const char *path)
                      path);
 }
 
-/* Is a piece of the pool as formatting finds or leaves it: zeros, or free directory entries?
- */
-static bool is_new(const unsigned char *piece, uint64_t at)
+/* Is a piece of the pool as formatting finds or leaves it: zeros, or, in front of @dir_end, free
+ * directory entries? */
+static bool is_new(const unsigned char *piece, uint64_t at, uint64_t dir_end)
 {
-    uint64_t dir_end = RPMI_SUPER_BYTES + (uint64_t)RPMI_POOL_ENTRIES * RPMI_DIRENT_BYTES;
-
     return at < dir_end ? rpmi_dirent_is_new(piece) : rpmi_all_zero(piece, RPMI_DIRENT_BYTES);
 }
 
@@ -133,6 +131,7 @@ static int rest_is_new(int fd, uint64_t bytes, const char *path)
 {
     unsigned char block[8 * RPMI_DIRENT_BYTES];
     off_t at = RPMI_SUPER_BYTES;
+    uint64_t dir_end = RPMI_SUPER_BYTES + (uint64_t)rpmi_super_entries(bytes) * RPMI_DIRENT_BYTES;
 
     while ((uint64_t)at < bytes) {
         off_t data = lseek(fd, at, SEEK_DATA);
@@ -149,7 +148,7 @@ static int rest_is_new(int fd, uint64_t bytes, const char *path)
         if (got == 0)
             return 1;
         for (ssize_t i = 0; i < got; i += RPMI_DIRENT_BYTES)
-            if (!is_new(block + i, (uint64_t)at + (uint64_t)i))
+            if (!is_new(block + i, (uint64_t)at + (uint64_t)i, dir_end))
                 return 0;
         at += got;
     }

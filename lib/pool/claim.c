@@ -274,7 +274,7 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
         return rpmi_fail(RPM_E_DENIED, "'%s' is not a log; only a log can be claimed",
                          log->entry.name);
     index = client->key[call->key].object;
-    RPM_ASSERT(index < RPMI_POOL_ENTRIES && log->keys > 0);
+    RPM_ASSERT(rpmi_is_pool_index(service, index) && log->keys > 0);
     if (resumes)
         err = may_resume(service, &log->entry, call);
     else if (log->writer != 0 && (call->flags & RPMI_CALL_TAKEOVER) == 0)

@@ -66,7 +66,7 @@ uint32_t rpmi_service_detach(struct rpmi_service *service, uint32_t client)
     for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++)
         if (slot->key[i].state != RPMI_KEY_FREE)
             rpmi_key_drop(service, slot, i);
-    for (uint32_t i = RPMI_POOL_ENTRIES; i < RPMI_OBJECTS; i++)
+    for (uint32_t i = service->super.entries; i < service->objects_n; i++)
         if (service->objects[i].used && service->objects[i].entry.kind == RPM_KIND_LOCKS)
             freed += free_locks(service, &service->objects[i], client);
     slot->id = 0;

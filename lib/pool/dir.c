@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dir.c: the directory of a pool: find, allocate, create and remove objects.
+ * dir.c: the directory of a pool: find, create and remove objects.
  *
  * Invariants
  *   an object's contents are durable before its entry's state word is stored
@@ -8,6 +8,7 @@
  *   its copy says "in use" only while the state word does, and the checksum of a removed entry is
  *     wrong: an old cache line that reaches the medium late neither frees an entry nor restores one
  *   a loaded entry is durable before the first client sees it
+ *   an object in use is in the sorted lists of names and of its area, a log also in that of ids
  *
  * Format: FORMAT.md, section 3.   Tests: tests/unit/pool/dir_test.cpp
  */
@@ -24,13 +25,56 @@
 
 static uint64_t slot_offset(const struct rpmi_service *service, uint32_t index)
 {
-    RPM_ASSERT(index < RPMI_POOL_ENTRIES); /* the DRAM area has no directory */
+    RPM_ASSERT(rpmi_is_pool_index(service, index)); /* the DRAM area has no directory */
     return service->super.dir_offset + (uint64_t)index * RPMI_DIRENT_BYTES;
 }
 
-static bool overlaps(const struct rpmi_dirent *a, const struct rpmi_dirent *b)
+static struct rpmi_sorted *by_place(struct rpmi_service *service, bool dram)
 {
-    return a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+    return &service->by_place[dram ? RPMI_AREA_DRAM : RPMI_AREA_POOL];
+}
+
+static void lists_add(struct rpmi_service *service, struct rpmi_object *object)
+{
+    rpmi_sorted_add(&service->by_name, object);
+    rpmi_sorted_add(by_place(service, rpmi_object_volatile(object)), object);
+    if (object->entry.kind == RPM_KIND_LOG)
+        rpmi_sorted_add(&service->by_id, object);
+}
+
+static void lists_remove(struct rpmi_service *service, const struct rpmi_object *object)
+{
+    rpmi_sorted_remove(&service->by_name, object);
+    rpmi_sorted_remove(by_place(service, rpmi_object_volatile(object)), object);
+    if (object->entry.kind == RPM_KIND_LOG)
+        rpmi_sorted_remove(&service->by_id, object);
+}
+
+/* The object with the name of @key, or NULL. */
+static const struct rpmi_object *find_name(const struct rpmi_service *service,
+                                           const struct rpmi_dirent *key)
+{
+    uint32_t place = rpmi_sorted_find(&service->by_name, key);
+    const struct rpmi_object *object;
+
+    if (place == service->by_name.n)
+        return NULL;
+    object = service->by_name.at[place];
+    RPM_ASSERT(object->used);
+    return strcmp(object->entry.name, key->name) == 0 ? object : NULL;
+}
+
+/* Does an object of the pool have bytes of @entry? */
+static bool is_taken(const struct rpmi_service *service, const struct rpmi_dirent *entry)
+{
+    const struct rpmi_sorted *list = &service->by_place[RPMI_AREA_POOL];
+    uint32_t place = rpmi_sorted_find(list, entry);
+
+    if (place < list->n && list->at[place]->entry.offset - entry->offset < entry->bytes)
+        return true;
+    if (place == 0)
+        return false;
+    return entry->offset - list->at[place - 1]->entry.offset < list->at[place - 1]->entry.bytes;
 }
 
 static int entry_check(const struct rpmi_service *service, uint32_t index)
@@ -57,16 +101,11 @@ static int entry_check(const struct rpmi_service *service, uint32_t index)
             "directory entry %u: a log of %" PRIu64
             " bytes, expected is a multiple of %u from %u on; restore a copy of the pool",
             index, entry->bytes, RPMI_PAGE_BYTES, RPMI_LOG_HEADER_BYTES + RPMI_LOG_CAPACITY_MIN);
-    for (uint32_t i = 0; i < index; i++) {
-        const struct rpmi_object *other = &service->objects[i];
-
-        if (other->used &&
-            (overlaps(&other->entry, entry) || strcmp(other->entry.name, entry->name) == 0))
-            return rpmi_fail(
-                RPM_E_CORRUPT,
-                "directory entries %u and %u overlap or have one name; restore a copy of the pool",
-                i, index);
-    }
+    if (find_name(service, entry) != NULL || is_taken(service, entry))
+        return rpmi_fail(
+            RPM_E_CORRUPT,
+            "directory entry %u has the name or bytes of one before it; restore a copy of the pool",
+            index);
     return 0;
 }
 
@@ -79,167 +118,69 @@ static int make_durable(struct rpmi_service *service)
 
     if (RPMI_CANARY(NO_START_FLUSH))
         return 0;
-    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES && err == 0; i++) {
-        const struct rpmi_object *object = &service->objects[i];
-
-        if (object->used && object->entry.kind == RPM_KIND_LOG)
-            err = rpmi_mem_persist(pool, object->entry.offset, RPMI_LOG_HEADER_BYTES);
-    }
+    for (uint32_t i = 0; i < service->by_id.n && err == 0; i++)
+        err = rpmi_mem_persist(pool, service->by_id.at[i]->entry.offset, RPMI_LOG_HEADER_BYTES);
     return err != 0 ? err : rpmi_mem_persist(pool, 0, service->super.data_offset);
 }
 
 static int word_store(struct rpmi_service *service, uint32_t index, uint64_t at, uint64_t value);
 
+/* Read the entry in slot @index. Returns 0, enum rpmi_dirent_use or an error. */
+static int entry_load(const struct rpmi_service *service, uint32_t index, struct rpmi_dirent *entry)
+{
+    unsigned char slot[RPMI_DIRENT_BYTES];
+
+    rpmi_mem_load(service->opts.pool, slot_offset(service, index), slot, sizeof(slot));
+    return rpmi_dirent_get(slot, service->opts.pool->bytes, entry);
+}
+
+/* A create or a remove may have been interrupted between the two state words of an entry: store the
+ * second one. */
+static int entry_complete(struct rpmi_service *service, uint32_t index)
+{
+    struct rpmi_dirent entry;
+
+    if (entry_load(service, index, &entry) != RPMI_DIRENT_HALF)
+        return 0;
+    return word_store(service, index, RPMI_DIRENT_STATE_2, rpmi_dirent_used());
+}
+
 int rpmi_dir_load(struct rpmi_service *service)
 {
-    bool half[RPMI_POOL_ENTRIES] = { false };
     int err = 0;
 
-    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES; i++) {
-        unsigned char slot[RPMI_DIRENT_BYTES];
+    for (uint32_t i = 0; i < service->super.entries; i++) {
         struct rpmi_object *object = &service->objects[i];
-        int used;
+        int used = entry_load(service, i, &object->entry);
 
-        rpmi_mem_load(service->opts.pool, slot_offset(service, i), slot, sizeof(slot));
-        used = rpmi_dirent_get(slot, service->opts.pool->bytes, &object->entry);
         if (used < 0)
             return used;
-        object->used = used != 0;
-        if (object->used && entry_check(service, i) != 0)
+        if (used == 0)
+            continue;
+        if (entry_check(service, i) != 0)
             return RPM_E_CORRUPT;
-        half[i] = used == RPMI_DIRENT_HALF;
+        object->used = true;
+        lists_add(service, object);
     }
-    /* All entries are valid. A create or a remove may have been interrupted between the two state
-     * words of an entry: store the second one. */
-    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES && err == 0; i++)
-        if (half[i])
-            err = word_store(service, i, RPMI_DIRENT_STATE_2, rpmi_dirent_used());
-    if (err != 0)
-        return err;
-    return make_durable(service);
+    /* All entries are valid: from here on the pool may be changed. */
+    for (uint32_t i = 0; i < service->super.entries && err == 0; i++)
+        err = entry_complete(service, i);
+    return err != 0 ? err : make_durable(service);
 }
 
 int rpmi_dir_find(const struct rpmi_service *service, const char *name)
 {
-    for (uint32_t i = 0; i < RPMI_OBJECTS; i++)
-        if (service->objects[i].used && strcmp(service->objects[i].entry.name, name) == 0)
-            return (int)i;
-    return rpmi_fail(RPM_E_NOENT, "there is no object named '%s'; check the name, or create it",
-                     name);
-}
+    struct rpmi_dirent key = { .kind = 0 };
+    size_t bytes = strnlen(name, sizeof(key.name));
+    const struct rpmi_object *object;
 
-/* The places in objects[] of one area: from area_first() to the one before area_past(). */
-static uint32_t area_first(bool dram)
-{
-    return dram ? RPMI_POOL_ENTRIES : 0;
-}
-
-static uint32_t area_past(bool dram)
-{
-    return dram ? RPMI_OBJECTS : RPMI_POOL_ENTRIES;
-}
-
-/* The lowest object that ends behind @offset and begins before @offset + @bytes, if any. */
-static const struct rpmi_dirent *first_overlap(const struct rpmi_service *service, bool dram,
-                                               uint64_t offset, uint64_t bytes)
-{
-    uint32_t from = area_first(dram);
-    uint32_t to = area_past(dram);
-
-    for (uint32_t i = from; i < to; i++) {
-        const struct rpmi_dirent *entry = &service->objects[i].entry;
-
-        if (service->objects[i].used && entry->offset < offset + bytes &&
-            offset < entry->offset + entry->bytes)
-            return entry;
-    }
-    return NULL;
-}
-
-static uint64_t area_begin(const struct rpmi_service *service, bool dram)
-{
-    return dram ? RPMI_SCRATCH_BYTES : service->super.data_offset;
-}
-
-static uint64_t area_end(const struct rpmi_service *service, bool dram)
-{
-    return dram ? service->opts.dram->bytes : service->opts.pool->bytes;
-}
-
-/* Bytes from @at, which is the area's begin or the end of an object, to the next object. */
-static uint64_t gap_at(const struct rpmi_service *service, bool dram, uint64_t at)
-{
-    uint32_t from = area_first(dram);
-    uint32_t to = area_past(dram);
-    uint64_t end = area_end(service, dram);
-
-    for (uint32_t i = from; i < to; i++) {
-        const struct rpmi_dirent *entry = &service->objects[i].entry;
-
-        if (service->objects[i].used && entry->offset >= at && entry->offset < end)
-            end = entry->offset;
-    }
-    return end > at ? end - at : 0;
-}
-
-/* Bytes of the largest gap among the objects of one area. */
-static uint64_t gap_max(const struct rpmi_service *service, bool dram)
-{
-    uint64_t align = dram ? RPMI_LINE_BYTES : RPMI_PAGE_BYTES;
-    uint64_t largest = gap_at(service, dram, area_begin(service, dram));
-
-    for (uint32_t i = area_first(dram); i < area_past(dram); i++) {
-        const struct rpmi_dirent *entry = &service->objects[i].entry;
-        uint64_t gap = 0;
-
-        if (service->objects[i].used)
-            gap = gap_at(service, dram, rpmi_align_up(entry->offset + entry->bytes, align));
-        largest = gap > largest ? gap : largest;
-    }
-    return largest;
-}
-
-void rpmi_dir_room(const struct rpmi_service *service, bool dram, struct rpmi_dir_room *room)
-{
-    uint64_t align = dram ? RPMI_LINE_BYTES : RPMI_PAGE_BYTES;
-    uint32_t from = area_first(dram);
-    uint32_t to = area_past(dram);
-    uint64_t used = 0;
-
-    *room = (struct rpmi_dir_room){ .bytes = area_end(service, dram) - area_begin(service, dram),
-                                    .largest = gap_max(service, dram),
-                                    .objects_max = to - from };
-    for (uint32_t i = from; i < to; i++) {
-        room->objects += service->objects[i].used;
-        if (service->objects[i].used)
-            used += rpmi_align_up(service->objects[i].entry.bytes, align);
-    }
-    room->free = used < room->bytes ? room->bytes - used : 0; /* the last one may end unaligned */
-    RPM_ASSERT(room->largest <= room->bytes && room->objects <= room->objects_max);
-}
-
-int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes, uint64_t *offset)
-{
-    uint64_t align = dram ? RPMI_LINE_BYTES : RPMI_PAGE_BYTES;
-    uint64_t end = area_end(service, dram);
-    uint64_t at = area_begin(service, dram);
-
-    /* Every turn skips one object, so RPMI_OBJECTS turns are enough. */
-    for (uint32_t turn = 0; turn <= RPMI_OBJECTS && rpmi_in_bounds(at, bytes, end); turn++) {
-        const struct rpmi_dirent *overlap = first_overlap(service, dram, at, bytes);
-
-        if (overlap == NULL) {
-            RPM_ASSERT(at >= area_begin(service, dram) && rpmi_is_aligned(at, align));
-            *offset = at;
-            return 0;
-        }
-        RPM_ASSERT(overlap->offset + overlap->bytes > at); /* each turn advances */
-        at = rpmi_align_up(overlap->offset + overlap->bytes, align);
-    }
-    return rpmi_fail(RPM_E_NOSPACE,
-                     "%" PRIu64 " bytes wanted, %" PRIu64 " free in one piece, of the %s's %" PRIu64
-                     ": ask for less, remove objects or serve a larger one",
-                     bytes, gap_max(service, dram), dram ? "DRAM area" : "pool", end);
+    RPM_ASSERT(bytes < sizeof(key.name)); /* rpmi_name_check() */
+    memcpy(key.name, name, bytes);
+    object = find_name(service, &key);
+    if (object == NULL)
+        return rpmi_fail(RPM_E_NOENT, "there is no object named '%s'; check the name, or create it",
+                         name);
+    return (int)(object - service->objects);
 }
 
 static int zero_part(struct rpmi_mem *mem, uint64_t offset, uint64_t bytes, bool durable)
@@ -272,10 +213,10 @@ static uint64_t log_default(const struct rpmi_service *service)
 {
     uint64_t share = service->opts.pool->bytes / RPMI_LOG_DEFAULT_SHARE;
     uint64_t want = share < RPMI_LOG_DEFAULT_MAX ? share : RPMI_LOG_DEFAULT_MAX;
-    uint64_t room = gap_max(service, false);
+    struct rpmi_dir_room room;
 
-    RPM_ASSERT(room <= service->opts.pool->bytes - service->super.data_offset);
-    while (want + RPMI_LOG_HEADER_BYTES > room && want / 2 >= RPMI_LOG_DEFAULT_MIN)
+    rpmi_dir_room(service, false, &room);
+    while (want + RPMI_LOG_HEADER_BYTES > room.largest && want / 2 >= RPMI_LOG_DEFAULT_MIN)
         want /= 2;
     return rpmi_align_down(want, RPMI_PAGE_BYTES);
 }
@@ -309,14 +250,20 @@ static int object_bytes(const struct rpmi_service *service, const struct rpmi_ca
 
 static int free_slot(const struct rpmi_service *service, bool dram)
 {
-    uint32_t from = area_first(dram);
-    uint32_t to = area_past(dram);
+    uint32_t from = rpmi_area_first(service, dram);
+    uint32_t to = rpmi_area_past(service, dram);
 
     for (uint32_t i = from; i < to; i++)
         if (!service->objects[i].used)
             return (int)i;
-    return rpmi_fail(RPM_E_LIMIT, "the %s holds %u objects, its maximum: remove one",
-                     dram ? "server's DRAM area" : "pool", to - from);
+    if (dram)
+        return rpmi_fail(RPM_E_LIMIT,
+                         "the server's DRAM area holds %u objects, its maximum: remove one",
+                         to - from);
+    return rpmi_fail(RPM_E_LIMIT,
+                     "the pool holds %u objects, as many as its directory has room for: remove "
+                     "one, or serve a larger pool (at most %u objects, one for each %u bytes)",
+                     to - from, RPMI_POOL_ENTRIES_MAX, RPMI_POOL_BYTES_PER_ENTRY);
 }
 
 /* Store one word of an entry durably. */
@@ -347,13 +294,9 @@ static int entry_free(struct rpmi_service *service, uint32_t index)
 /* A slot in which a create failed half-way must be marked free before another body is written. */
 static int entry_clear(struct rpmi_service *service, uint32_t index)
 {
-    unsigned char slot[RPMI_DIRENT_BYTES];
     struct rpmi_dirent entry;
 
-    rpmi_mem_load(service->opts.pool, slot_offset(service, index), slot, sizeof(slot));
-    if (rpmi_dirent_get(slot, service->opts.pool->bytes, &entry) == 0)
-        return 0;
-    return entry_free(service, index);
+    return entry_load(service, index, &entry) == 0 ? 0 : entry_free(service, index);
 }
 
 /* Make the entry valid: it is free while its body is written, then the state word and its copy
@@ -423,8 +366,9 @@ int rpmi_dir_create(struct rpmi_service *service, const struct rpmi_call *call)
     if (err != 0)
         return err;
     RPM_ASSERT(!service->objects[index].used && service->objects[index].keys == 0);
+    RPM_ASSERT(dram != rpmi_is_pool_index(service, (uint32_t)index));
     service->objects[index] = (struct rpmi_object){ .used = true, .entry = entry };
-    RPM_ASSERT(dram == ((uint32_t)index >= RPMI_POOL_ENTRIES));
+    lists_add(service, &service->objects[index]);
     return index;
 }
 
@@ -440,6 +384,7 @@ int rpmi_dir_remove(struct rpmi_service *service, uint32_t index)
         if (err != 0)
             return err;
     }
+    lists_remove(service, object);
     *object = (struct rpmi_object){ 0 };
     return 0;
 }

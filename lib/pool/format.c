@@ -16,6 +16,11 @@
 static int write_all(struct rpmi_mem *pool, const struct rpmi_super *super,
                      const unsigned char *block, uint64_t magic);
 
+static uint64_t dir_bytes(const struct rpmi_super *super)
+{
+    return (uint64_t)super->entries * RPMI_DIRENT_BYTES;
+}
+
 int rpmi_pool_format(struct rpmi_mem *pool, uint64_t pool_id)
 {
     struct rpmi_super super = {
@@ -23,8 +28,7 @@ int rpmi_pool_format(struct rpmi_mem *pool, uint64_t pool_id)
         .pool_id = pool_id,
         .pool_bytes = pool->bytes,
         .dir_offset = RPMI_SUPER_BYTES,
-        .data_offset = rpmi_align_up(
-            RPMI_SUPER_BYTES + (uint64_t)RPMI_POOL_ENTRIES * RPMI_DIRENT_BYTES, RPMI_PAGE_BYTES),
+        .entries = rpmi_super_entries(pool->bytes),
     };
     unsigned char *block;
     int err;
@@ -33,6 +37,7 @@ int rpmi_pool_format(struct rpmi_mem *pool, uint64_t pool_id)
         return rpmi_fail(RPM_E_INVAL,
                          "a pool has at least %u bytes and a multiple of %u, not %" PRIu64,
                          RPMI_POOL_BYTES_MIN, RPMI_PAGE_BYTES, pool->bytes);
+    super.data_offset = rpmi_align_up(super.dir_offset + dir_bytes(&super), RPMI_PAGE_BYTES);
     block = rpmi_alloc(RPMI_SUPER_BYTES, RPMI_LINE_BYTES);
     if (block == NULL)
         return RPM_E_NOMEM;
@@ -52,11 +57,10 @@ static int write_all(struct rpmi_mem *pool, const struct rpmi_super *super,
     RPM_ASSERT(rpmi_is_aligned(super->data_offset, RPMI_PAGE_BYTES));
     RPM_ASSERT(super->data_offset < super->pool_bytes);
     rpmi_dirent_put_free(free_slot);
-    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES; i++)
+    for (uint32_t i = 0; i < super->entries; i++)
         rpmi_mem_store(pool, super->dir_offset + (uint64_t)i * RPMI_DIRENT_BYTES, free_slot,
                        sizeof(free_slot));
-    err =
-        rpmi_mem_persist(pool, super->dir_offset, (uint64_t)RPMI_POOL_ENTRIES * RPMI_DIRENT_BYTES);
+    err = rpmi_mem_persist(pool, super->dir_offset, dir_bytes(super));
     if (err != 0)
         return err;
     rpmi_mem_store(pool, 0, block, RPMI_SUPER_BYTES);

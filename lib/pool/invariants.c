@@ -10,36 +10,37 @@
 
 #include "base/assert.h"
 
+#include <string.h>
+
 static uint64_t area_bytes(const struct rpmi_service *service, uint32_t index)
 {
-    return index < RPMI_POOL_ENTRIES ? service->opts.pool->bytes : service->opts.dram->bytes;
+    return rpmi_is_pool_index(service, index) ? service->opts.pool->bytes
+                                              : service->opts.dram->bytes;
 }
 
-static bool same_area(uint32_t a, uint32_t b)
-{
-    return (a < RPMI_POOL_ENTRIES) == (b < RPMI_POOL_ENTRIES);
-}
-
-/* An object is inside its area and overlaps none of the @n @others, and only a log has a claim. */
-static void check_object(const struct rpmi_service *service, uint32_t index, const uint32_t *others,
-                         uint32_t n)
+/* An object is inside its area, and only a log has a claim. */
+static void check_object(const struct rpmi_service *service, uint32_t index)
 {
     const struct rpmi_object *object = &service->objects[index];
     const struct rpmi_dirent *entry = &object->entry;
 
-    RPM_ASSERT(rpmi_object_volatile(object) == (index >= RPMI_POOL_ENTRIES));
+    RPM_ASSERT(rpmi_object_volatile(object) != rpmi_is_pool_index(service, index));
     RPM_ASSERT(rpmi_in_bounds(entry->offset, entry->bytes, area_bytes(service, index)));
     RPM_ASSERT(object->writer == 0 || entry->kind == RPM_KIND_LOG);
     RPM_ASSERT(object->writer == 0 || object->epoch != 0);
     RPM_ASSERT(object->writer == 0 || rpmi_client_find(service, object->writer) != NULL);
     RPM_ASSERT(!object->sealed || object->epoch != 0);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct rpmi_object *other = &service->objects[others[i]];
+}
 
-        if (same_area(index, others[i]))
-            RPM_ASSERT(other->entry.offset >= entry->offset + entry->bytes ||
-                       entry->offset >= other->entry.offset + other->entry.bytes);
+/* The objects of an area do not overlap. Returns how many there are. */
+static uint32_t check_places(const struct rpmi_sorted *list)
+{
+    for (uint32_t i = 1; i < list->n; i++) {
+        const struct rpmi_dirent *lower = &list->at[i - 1]->entry;
+
+        RPM_ASSERT(list->at[i]->entry.offset >= lower->offset + lower->bytes);
     }
+    return list->n;
 }
 
 /* A live key opens an existing object; a key with the right to write to a log is the log's claim; a
@@ -50,7 +51,7 @@ static void check_key(const struct rpmi_service *service, const struct rpmi_clie
     const struct rpmi_object *object = &service->objects[key->object];
 
     RPM_ASSERT(!key->fenced || key->guard != 0);
-    RPM_ASSERT(key->guard <= RPMI_POOL_ENTRIES);
+    RPM_ASSERT(key->guard <= service->super.entries);
     if (key->state != RPMI_KEY_LIVE)
         return;
     RPM_ASSERT(object->used && (key->rights & RPMI_RIGHT_READ) != 0);
@@ -62,11 +63,10 @@ static void check_key(const struct rpmi_service *service, const struct rpmi_clie
 
 bool rpmi_service_check_invariants(const struct rpmi_service *service)
 {
-    uint32_t keys[RPMI_OBJECTS] = { 0 };
-    uint32_t claims[RPMI_OBJECTS] = { 0 };
-    uint32_t used[RPMI_OBJECTS];
-    uint32_t used_n = 0;
+    struct rpmi_tally *tally = service->tally;
+    uint32_t used = 0;
 
+    memset(tally, 0, service->objects_n * sizeof(*tally));
     for (uint32_t i = 0; i < service->clients_max; i++) {
         const struct rpmi_client *client = &service->clients[i];
 
@@ -79,23 +79,28 @@ bool rpmi_service_check_invariants(const struct rpmi_service *service)
 
             if (key->state == RPMI_KEY_FREE)
                 continue;
-            RPM_ASSERT(k != RPMI_KEY_SCRATCH && key->object < RPMI_OBJECTS);
+            RPM_ASSERT(k != RPMI_KEY_SCRATCH && key->object < service->objects_n);
             check_key(service, client, key);
-            keys[key->object] += live;
-            claims[key->object] += live && (key->rights & RPMI_RIGHT_WRITE) != 0;
+            tally[key->object].keys += live;
+            tally[key->object].claims += live && (key->rights & RPMI_RIGHT_WRITE) != 0;
         }
     }
-    for (uint32_t i = 0; i < RPMI_OBJECTS; i++) {
+    for (uint32_t i = 0; i < service->objects_n; i++) {
         const struct rpmi_object *object = &service->objects[i];
 
-        RPM_ASSERT(object->keys == keys[i]);
+        RPM_ASSERT(object->keys == tally[i].keys);
+        used += object->used;
         if (object->used) {
-            check_object(service, i, used, used_n);
-            used[used_n++] = i;
-            RPM_ASSERT(object->entry.kind != RPM_KIND_LOG || claims[i] == (object->writer != 0));
+            check_object(service, i);
+            RPM_ASSERT(object->entry.kind != RPM_KIND_LOG ||
+                       tally[i].claims == (object->writer != 0));
         } else {
             RPM_ASSERT(object->writer == 0);
         }
     }
+    RPM_ASSERT(service->by_name.n == used);
+    RPM_ASSERT(check_places(&service->by_place[RPMI_AREA_POOL]) +
+                   check_places(&service->by_place[RPMI_AREA_DRAM]) ==
+               used);
     return true;
 }

@@ -47,7 +47,7 @@ int rpmi_key_grant(struct rpmi_service *service, struct rpmi_client *client, uin
     if (i == 0)
         return rpmi_key_room(client);
     RPM_ASSERT(client->id != 0);
-    RPM_ASSERT(object < RPMI_OBJECTS && service->objects[object].used);
+    RPM_ASSERT(object < service->objects_n && service->objects[object].used);
     /* A log has one writer: the writer before was fenced. */
     RPM_ASSERT(service->objects[object].entry.kind != RPM_KIND_LOG ||
                (rights & RPMI_RIGHT_WRITE) == 0 || service->objects[object].writer == 0);
@@ -64,7 +64,6 @@ int rpmi_key_grant(struct rpmi_service *service, struct rpmi_client *client, uin
 /* The claim that @client had on the log at index @log has ended. */
 static void fence_guarded(struct rpmi_client *client, uint32_t log)
 {
-    RPM_ASSERT(log < RPMI_POOL_ENTRIES);
     for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++)
         if (client->key[i].guard == log + 1)
             client->key[i].fenced = true;

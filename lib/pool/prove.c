@@ -24,13 +24,15 @@
 
 static const struct rpmi_object *find_log(const struct rpmi_service *service, uint64_t log_id)
 {
-    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES; i++) {
-        const struct rpmi_object *object = &service->objects[i];
+    struct rpmi_dirent key = { .id = log_id };
+    uint32_t place = rpmi_sorted_find(&service->by_id, &key);
+    const struct rpmi_object *log;
 
-        if (object->used && object->entry.kind == RPM_KIND_LOG && object->entry.id == log_id)
-            return object;
-    }
-    return NULL;
+    if (place == service->by_id.n)
+        return NULL;
+    log = service->by_id.at[place];
+    RPM_ASSERT(log->used && log->entry.kind == RPM_KIND_LOG);
+    return log->entry.id == log_id ? log : NULL;
 }
 
 static uint64_t capacity_of(const struct rpmi_object *log)

@@ -16,6 +16,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#define LISTS 4u
+
 static uint64_t system_entropy(void *context)
 {
     (void)context;
@@ -39,6 +41,31 @@ static int super_load(struct rpmi_service *service)
     return err;
 }
 
+/* Memory for the objects that the directory and the DRAM area have room for, and for their sorted
+ * lists. */
+static int objects_alloc(struct rpmi_service *service)
+{
+    uint32_t n = service->super.entries + RPMI_DRAM_ENTRIES;
+    struct rpmi_sorted *lists[] = { &service->by_name, &service->by_place[RPMI_AREA_POOL],
+                                    &service->by_place[RPMI_AREA_DRAM], &service->by_id };
+    struct rpmi_object **room;
+
+    service->objects = rpmi_alloc(n * sizeof(*service->objects), 64);
+    service->listed = rpmi_alloc(LISTS * n * sizeof(*service->listed), 64);
+    service->tally = rpmi_alloc(n * sizeof(*service->tally), 64);
+    if (service->objects == NULL || service->listed == NULL || service->tally == NULL)
+        return RPM_E_NOMEM;
+    service->objects_n = n;
+    room = service->listed;
+    for (uint32_t i = 0; i < LISTS; i++, room += n)
+        lists[i]->at = room;
+    service->by_name.by = RPMI_BY_NAME;
+    service->by_place[RPMI_AREA_POOL].by = RPMI_BY_PLACE;
+    service->by_place[RPMI_AREA_DRAM].by = RPMI_BY_PLACE;
+    service->by_id.by = RPMI_BY_ID;
+    return 0;
+}
+
 int rpmi_service_open(const struct rpmi_service_opts *opts, struct rpmi_service **service)
 {
     struct rpmi_service *fresh;
@@ -56,9 +83,11 @@ int rpmi_service_open(const struct rpmi_service_opts *opts, struct rpmi_service 
     fresh->clients_max = opts->clients_max;
     err = super_load(fresh);
     if (err == 0)
+        err = objects_alloc(fresh);
+    if (err == 0)
         err = rpmi_dir_load(fresh);
     if (err != 0) {
-        rpmi_free(fresh);
+        rpmi_service_close(&fresh);
         return err;
     }
     RPM_ASSERT_SLOW(rpmi_service_check_invariants(fresh));
@@ -118,7 +147,7 @@ static int find_guard(struct rpmi_service *service, struct rpmi_client *client,
                          call->key, log->entry.name);
     /* A live key to write to a log is the claim on it. */
     RPM_ASSERT(log->writer == client->id && log->epoch != 0);
-    RPM_ASSERT(client->key[call->key].object < RPMI_POOL_ENTRIES);
+    RPM_ASSERT(rpmi_is_pool_index(service, client->key[call->key].object));
     *guard = (uint16_t)(client->key[call->key].object + 1);
     return 0;
 }
@@ -208,7 +237,7 @@ static int serve_list(const struct rpmi_service *service, const struct rpmi_call
 {
     uint64_t seen = 0;
 
-    for (uint32_t i = 0; i < RPMI_OBJECTS; i++) {
+    for (uint32_t i = 0; i < service->objects_n; i++) {
         const struct rpmi_object *object = &service->objects[i];
 
         if (!object->used || seen++ != call->lsn)
@@ -308,6 +337,11 @@ void rpmi_service_counters(const struct rpmi_service *service, uint64_t *claims,
 
 void rpmi_service_close(struct rpmi_service **service)
 {
+    if (*service == NULL)
+        return;
+    rpmi_free((*service)->objects);
+    rpmi_free((*service)->listed);
+    rpmi_free((*service)->tally);
     rpmi_free(*service);
     *service = NULL;
 }

@@ -4,8 +4,9 @@
  * persistent objects; objects[] mirrors it. The rest is lost when the server ends.
  *
  * Invariants
- *   objects[i], i < RPMI_POOL_ENTRIES: the object of the pool in directory slot i
- *   objects[i] from RPMI_POOL_ENTRIES on: an object of the DRAM area, which has no directory
+ *   objects[i], i < super.entries: the object of the pool in directory slot i
+ *   objects[i] from super.entries on: an object of the DRAM area, which has no directory
+ *   an object is in its sorted lists as long as it is used
  *   extents of one area never overlap
  */
 #ifndef RPMI_POOL_STATE_H
@@ -18,7 +19,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RPMI_OBJECTS (RPMI_POOL_ENTRIES + RPMI_DRAM_ENTRIES)
 #define RPMI_SCRATCH_BYTES RPMI_LINE_BYTES
 
 struct rpmi_object {
@@ -30,6 +30,21 @@ struct rpmi_object {
     bool sealed;           /* log: that epoch is durable in the head */
     bool head_unpersisted; /* log: a persist of its visible head failed */
     uint64_t certificate_key[RPMI_CERTIFICATE_KEY_WORDS]; /* log: of that claim */
+};
+
+/* Live keys of an object, and those that carry a claim, as invariants.c counts them. */
+struct rpmi_tally {
+    uint32_t keys;
+    uint32_t claims;
+};
+
+enum rpmi_sorted_by { RPMI_BY_NAME, RPMI_BY_PLACE, RPMI_BY_ID };
+
+/* Objects sorted by their entries' name, offset or id, so that a search takes log2(n) steps. */
+struct rpmi_sorted {
+    enum rpmi_sorted_by by;
+    uint32_t n;
+    struct rpmi_object **at;
 };
 
 enum rpmi_key_state { RPMI_KEY_FREE = 0, RPMI_KEY_LIVE = 1, RPMI_KEY_REVOKED = 2 };
@@ -50,13 +65,35 @@ struct rpmi_client {
 struct rpmi_service {
     struct rpmi_service_opts opts;
     struct rpmi_super super;
-    struct rpmi_object objects[RPMI_OBJECTS];
+    struct rpmi_object *objects; /* objects_n */
+    uint32_t objects_n;
+    struct rpmi_sorted by_name;     /* objects of both areas */
+    struct rpmi_sorted by_place[2]; /* by enum rpmi_area: its objects, from low to high offsets */
+    struct rpmi_sorted by_id;       /* logs */
+    struct rpmi_object **listed;    /* memory of the sorted lists */
+    struct rpmi_tally *tally;       /* objects_n; of invariants.c */
     uint32_t clients_max;
     uint32_t last_id; /* given to a client */
     uint64_t claims;
     uint64_t fenced;
     struct rpmi_client clients[]; /* clients_max */
 };
+
+static inline bool rpmi_is_pool_index(const struct rpmi_service *service, uint32_t index)
+{
+    return index < service->super.entries;
+}
+
+/* The places in objects[] of one area: from first to the one before past. */
+static inline uint32_t rpmi_area_first(const struct rpmi_service *service, bool dram)
+{
+    return dram ? service->super.entries : 0;
+}
+
+static inline uint32_t rpmi_area_past(const struct rpmi_service *service, bool dram)
+{
+    return dram ? service->objects_n : service->super.entries;
+}
 
 static inline bool rpmi_object_volatile(const struct rpmi_object *object)
 {
@@ -66,6 +103,13 @@ static inline bool rpmi_object_volatile(const struct rpmi_object *object)
 /* invariants.c: true, or an assertion fails. Takes time in proportion to all objects and keys:
  * meant for RPM_ASSERT_SLOW. */
 bool rpmi_service_check_invariants(const struct rpmi_service *service);
+
+/* sorted.c */
+/* The first place in @sorted whose object is not before @key, or sorted->n. */
+uint32_t rpmi_sorted_find(const struct rpmi_sorted *sorted, const struct rpmi_dirent *key);
+/* @sorted has room for all objects of the service. */
+void rpmi_sorted_add(struct rpmi_sorted *sorted, struct rpmi_object *object);
+void rpmi_sorted_remove(struct rpmi_sorted *sorted, const struct rpmi_object *object);
 
 /* keys.c */
 struct rpmi_client *rpmi_client_find(const struct rpmi_service *service, uint32_t client);
@@ -92,6 +136,8 @@ int rpmi_dir_find(const struct rpmi_service *service, const char *name);
 int rpmi_dir_create(struct rpmi_service *service, const struct rpmi_call *call);
 /* RPM_E_IO. */
 int rpmi_dir_remove(struct rpmi_service *service, uint32_t index);
+
+/* place.c */
 /* An area: bytes for objects, free ones, how many of these are in one piece, and its objects. */
 struct rpmi_dir_room {
     uint64_t bytes;

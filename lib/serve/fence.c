@@ -108,7 +108,7 @@ static int wait_for_slot(struct wait *wait, uint32_t slot)
 
 static struct rpmi_stuck *find_stuck(struct rpm_server *server, uint64_t header_offset)
 {
-    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES; i++)
+    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES_MAX; i++)
         if (server->stuck[i].header_offset == header_offset)
             return &server->stuck[i];
     return NULL;

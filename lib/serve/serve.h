@@ -78,7 +78,7 @@ struct rpm_server {
     uint32_t socket_mode;
     uint32_t server_epoch;
     uint64_t fence_ns;
-    struct rpmi_stuck stuck[RPMI_POOL_ENTRIES];
+    struct rpmi_stuck stuck[RPMI_POOL_ENTRIES_MAX];
     char secret[RPMI_SECRET_BYTES];
     struct rpm_facts facts;
     uint32_t ddio;        /* enum rpm_answer: as the operator declared it, 0: not declared */

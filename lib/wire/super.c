@@ -48,7 +48,7 @@ static const struct rpmi_field SUPER_FIELDS[] = {
     RPMI_NUMBER(24, struct rpmi_super, pool_bytes),
     RPMI_NUMBER(32, struct rpmi_super, dir_offset),
     RPMI_NUMBER(40, struct rpmi_super, data_offset),
-    RPMI_OWN(SUPER_AT_ENTRIES, 4, "entries"),
+    RPMI_NUMBER(SUPER_AT_ENTRIES, struct rpmi_super, entries),
     RPMI_OWN(SUPER_AT_ENTRY_BYTES, 4, "entry_bytes"),
     RPMI_OWN(SUPER_AT_SUM, 8, "checksum"),
 };
@@ -77,6 +77,15 @@ static uint64_t dirent_sum(const unsigned char *slot);
 static bool dirent_is_sound(const struct rpmi_dirent *entry, uint64_t pool_bytes);
 static int name_fault(const char *name);
 
+uint32_t rpmi_super_entries(uint64_t pool_bytes)
+{
+    uint64_t fit = pool_bytes / RPMI_POOL_BYTES_PER_ENTRY;
+
+    if (fit < RPMI_POOL_ENTRIES_MIN)
+        return RPMI_POOL_ENTRIES_MIN;
+    return fit < RPMI_POOL_ENTRIES_MAX ? (uint32_t)fit : RPMI_POOL_ENTRIES_MAX;
+}
+
 uint64_t rpmi_super_put(void *block, const struct rpmi_super *super)
 {
     unsigned char *to = block;
@@ -85,7 +94,6 @@ uint64_t rpmi_super_put(void *block, const struct rpmi_super *super)
     RPM_ASSERT(super->version == RPMI_FORMAT_VERSION);
     RPM_ASSERT(super_is_sound(super));
     rpmi_layout_put(&rpmi_super_layout, to, super);
-    rpmi_store32(to + SUPER_AT_ENTRIES, RPMI_POOL_ENTRIES);
     rpmi_store32(to + SUPER_AT_ENTRY_BYTES, RPMI_DIRENT_BYTES);
     rpmi_store64(to + SUPER_AT_SUM, super_sum(to));
     RPM_ASSERT_SLOW(rpmi_all_zero(to, sizeof(uint64_t)) &&
@@ -112,8 +120,8 @@ int rpmi_super_get(const void *block, uint64_t pool_bytes, struct rpmi_super *su
     if (rpmi_load64(from + SUPER_AT_SUM) != super_sum(from))
         return rpmi_fail(RPM_E_CORRUPT,
                          "the superblock fails its checksum; restore a copy of the pool");
-    if (wrong != NULL || rpmi_load32(from + SUPER_AT_ENTRIES) != RPMI_POOL_ENTRIES ||
-        rpmi_load32(from + SUPER_AT_ENTRY_BYTES) != RPMI_DIRENT_BYTES || !super_is_sound(&found))
+    if (wrong != NULL || rpmi_load32(from + SUPER_AT_ENTRY_BYTES) != RPMI_DIRENT_BYTES ||
+        !super_is_sound(&found))
         return rpmi_fail(RPM_E_CORRUPT,
                          "the superblock's fields are out of bounds; restore a copy of the pool");
     if (found.pool_bytes > pool_bytes)
@@ -211,9 +219,10 @@ int rpmi_name_check(const char *name)
 
 static bool super_is_sound(const struct rpmi_super *super)
 {
-    uint64_t dir_bytes = (uint64_t)RPMI_POOL_ENTRIES * RPMI_DIRENT_BYTES;
+    uint64_t dir_bytes = (uint64_t)super->entries * RPMI_DIRENT_BYTES;
 
-    return super->pool_bytes >= RPMI_POOL_BYTES_MIN &&
+    return super->entries >= RPMI_POOL_ENTRIES_MIN && super->entries <= RPMI_POOL_ENTRIES_MAX &&
+           super->pool_bytes >= RPMI_POOL_BYTES_MIN &&
            rpmi_is_aligned(super->pool_bytes, RPMI_PAGE_BYTES) &&
            rpmi_is_aligned(super->dir_offset, RPMI_XPLINE_BYTES) &&
            rpmi_is_aligned(super->data_offset, RPMI_PAGE_BYTES) &&
@@ -229,7 +238,7 @@ static bool is_partly_formatted(const unsigned char *block, uint64_t pool_bytes,
                                 const struct rpmi_super *found)
 {
     uint64_t shape = rpmi_load64(block + SUPER_AT_ENTRIES);
-    uint64_t whole = RPMI_POOL_ENTRIES | (uint64_t)RPMI_DIRENT_BYTES << 32;
+    uint64_t whole = rpmi_super_entries(pool_bytes) | (uint64_t)RPMI_DIRENT_BYTES << 32;
 
     if (rpmi_load64(block) != 0 || !rpmi_layout_is_clean(&rpmi_super_layout, block))
         return false;

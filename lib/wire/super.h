@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define RPMI_SUPER_BYTES 4096u
-#define RPMI_FORMAT_VERSION 2u
+#define RPMI_FORMAT_VERSION 3u
 #define RPMI_DIRENT_BYTES 256u
 #define RPMI_DIRENT_STATE_2 240u /* offset of the second state word */
 #define RPMI_DIRENT_SUM 248u     /* offset of the checksum, on the second state word's line */
@@ -32,9 +32,13 @@ struct rpmi_super {
     uint32_t version;
     uint64_t pool_id; /* random */
     uint64_t pool_bytes;
-    uint64_t dir_offset;  /* RPMI_POOL_ENTRIES entries */
+    uint64_t dir_offset;
     uint64_t data_offset; /* objects from here on */
+    uint32_t entries;     /* of the directory: objects that the pool has room for */
 };
+
+/* How many objects formatting gives a pool of @pool_bytes room for. */
+uint32_t rpmi_super_entries(uint64_t pool_bytes);
 
 /* Write RPMI_SUPER_BYTES with the magic word left 0. Returns the magic word that makes the
  * superblock valid, to be stored at offset 0 once the rest is durable. */

@@ -201,7 +201,7 @@ World make_world()
     World world = Builder().build();
     Image &pool = world.pool;
 
-    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES; i++) {
+    for (uint32_t i = 0; i < rpmi_super_entries(POOL_BYTES); i++) {
         rpmi_dirent entry = {};
 
         if (rpmi_dirent_get(&pool[RPMI_SUPER_BYTES + i * RPMI_DIRENT_BYTES], POOL_BYTES, &entry) !=

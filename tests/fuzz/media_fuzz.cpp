@@ -145,8 +145,8 @@ static void check_super(const uint8_t *block, uint64_t pool_bytes)
     if (err != 0)
         return;
     FUZZ_CHECK(super.pool_bytes <= pool_bytes);
-    FUZZ_CHECK(
-        rpmi_in_bounds(super.dir_offset, RPMI_POOL_ENTRIES * RPMI_DIRENT_BYTES, super.data_offset));
+    FUZZ_CHECK(rpmi_in_bounds(super.dir_offset, uint64_t{ super.entries } * RPMI_DIRENT_BYTES,
+                              super.data_offset));
     FUZZ_CHECK(super.data_offset <= super.pool_bytes);
     rpmi_store64(again.get(), rpmi_super_put(again.get(), &super));
     FUZZ_CHECK(memcmp(again.get(), block, RPMI_SUPER_BYTES) == 0);

@@ -354,7 +354,7 @@ static void use(rpm_sim *sim)
         bool wrote = false;
         uint64_t lsn = 0;
 
-        FUZZ_CHECK(i < RPMI_POOL_ENTRIES && entry.bytes <= POOL_BYTES);
+        FUZZ_CHECK(i < RPMI_POOL_ENTRIES_MAX && entry.bytes <= POOL_BYTES);
         FUZZ_CHECK(strnlen(entry.name, sizeof(entry.name)) < sizeof(entry.name));
         if (entry.kind == RPM_KIND_REGION)
             use_region(conn, entry);

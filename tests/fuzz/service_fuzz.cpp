@@ -163,7 +163,7 @@ static std::vector<rpmi_reply> listed(rpmi_service *service)
 
     FUZZ_CHECK(rpmi_service_attach(service, &client) == 0);
     call.kind = RPMI_CALL_LIST;
-    for (call.lsn = 0; call.lsn <= RPMI_POOL_ENTRIES + RPMI_DRAM_ENTRIES; call.lsn++) {
+    for (call.lsn = 0; call.lsn <= RPMI_POOL_ENTRIES_MAX + RPMI_DRAM_ENTRIES; call.lsn++) {
         rpmi_reply reply = {};
 
         rpmi_service_call(service, client, &call, &reply);

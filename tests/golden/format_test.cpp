@@ -31,11 +31,12 @@ TEST_CASE("golden: a superblock is encoded to and decoded from the golden bytes"
 
     REQUIRE(expected.size() == RPMI_SUPER_BYTES);
     REQUIRE(rpmi_super_get(expected.data(), 1 << 20, &super) == 0);
-    REQUIRE(super.version == 2);
+    REQUIRE(super.version == 3);
     REQUIRE(super.pool_id == 0x0123456789abcdefull);
     REQUIRE(super.pool_bytes == 1 << 20);
     REQUIRE(super.dir_offset == 4096);
     REQUIRE(super.data_offset == 36864);
+    REQUIRE(super.entries == 128);
     rpmi_store64(made.data(), rpmi_super_put(made.data(), &super));
     REQUIRE(made == expected);
 }
@@ -344,7 +345,9 @@ TEST_CASE("golden: numbers that are part of the format stay", "[golden]")
     REQUIRE(RPM_DOMAIN_EADR == 3);
     REQUIRE(RPM_METHOD_ORDER == 9); // the first that is never sent
     REQUIRE(RPMI_RECORD_MAX == (1u << 24) - 1024);
-    REQUIRE(RPMI_POOL_ENTRIES == 128);
+    REQUIRE(rpmi_super_entries(1 << 20) == 128);
+    REQUIRE(rpmi_super_entries(64 << 20) == 1024);
+    REQUIRE(rpmi_super_entries(UINT64_MAX) == 4096);
 }
 
 // The bytes that the tables under @title give to fields that are not "zero", row by row.

@@ -59,7 +59,7 @@ class Block:
 def superblock():
     b = Block(4096)
     b.raw(0, b"RPMPOOL\n", "magic")
-    b.u32(8, 2, "version")
+    b.u32(8, 3, "version")
     b.u64(16, 0x0123456789abcdef, "pool id")
     b.u64(24, 1 << 20, "pool bytes")
     b.u64(32, 4096, "directory offset")

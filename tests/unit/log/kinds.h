@@ -5,11 +5,23 @@
 
 #include "support/loop.h"
 
-constexpr uint64_t POOL_DATA = 36864; // where the first object of a pool lies
-// The first log of a pool.
+extern "C" {
+#include "base/limits.h"
+#include "wire/super.h"
+}
+
+constexpr uint64_t POOL_DATA = 36864; // where the first object lies in a pool of up to 8 MiB
+// The first log of such a pool.
 constexpr uint64_t HEADER = POOL_DATA;
 constexpr uint64_t HEADS = 1024; // bytes of its head slots
 constexpr uint64_t RING = HEADER + 4096;
+
+// The ring of the first log in a pool of any size.
+inline uint64_t ring_of(uint64_t pool_bytes)
+{
+    return RPMI_SUPER_BYTES + uint64_t{ rpmi_super_entries(pool_bytes) } * RPMI_DIRENT_BYTES +
+           RPMI_LOG_HEADER_BYTES;
+}
 
 struct Kind {
     const char *name;

@@ -432,7 +432,7 @@ TEST_CASE("repair: lines that all claim to begin a long record do not hold it up
     const uint64_t more = 4;  // laps: the frame that ends it, each line, and the log
     const uint64_t bound = surveys * ((laps + more) * capacity +
                                       (laps + more) * RPMI_BOUNCE_BYTES); // read ahead behind each
-    Server server(16u << 20);
+    Server server(8u << 20);
     Conn conn(server, synchronous());
     Log log(conn, "a", WRITER, capacity);
 

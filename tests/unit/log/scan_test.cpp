@@ -132,7 +132,7 @@ TEST_CASE("scan: the proof that a record was acknowledged may be far behind it",
         tail = append(log, "behind");
     }
     REQUIRE(tail - at > 1u << 20);
-    server.pool.bytes[RING + at + 4] ^= 1; // of its LSN, because its end is unknown
+    server.pool.bytes[ring_of(32u << 20) + at + 4] ^= 1; // of its LSN, because its end is unknown
     struct rpm_log_info seen = rpm_log_info_init();
     Log log(conn, "a", 0);
     CHECK(rpm_log_info(log, &seen) == RPM_E_CORRUPT);
@@ -232,7 +232,7 @@ TEST_CASE("scan: a ring read in pieces gives the same result as a mapped one", "
     uint64_t at = 0;
     for (const Record &record : wrote)
         at = record.data.size() > 500000 ? record.lsn : at;
-    server.pool.bytes[RING + at % (8u << 20) + 400000] ^= 1;
+    server.pool.bytes[ring_of(16u << 20) + at % (8u << 20) + 400000] ^= 1;
     again.close();
     Log after(conn, "a", 0);
     struct rpm_log_info seen = rpm_log_info_init();

@@ -65,6 +65,7 @@ void format(rpmi_media *media)
     super.pool_bytes = media->mem.bytes;
     super.dir_offset = 4096;
     super.data_offset = 65536;
+    super.entries = rpmi_super_entries(media->mem.bytes);
     uint64_t magic = rpmi_super_put(block, &super);
     memcpy(block, &magic, sizeof(magic));
     memcpy(media->base, block, sizeof(block));

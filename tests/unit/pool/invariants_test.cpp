@@ -45,7 +45,7 @@ struct Spoil {
 };
 
 const Spoil SPOILS[] = {
-    { "== (index >= RPMI_POOL_ENTRIES)",
+    { "!= rpmi_is_pool_index",
       [](Claimed &s) { s.object(s.writer, s.region.key)->entry.kind = RPM_KIND_DRAM; } },
     { "entry->bytes, area_bytes",
       [](Claimed &s) { s.object(s.writer, s.region.key)->entry.bytes = s.pool.bytes.size(); } },
@@ -54,7 +54,7 @@ const Spoil SPOILS[] = {
     { "object->epoch != 0", [](Claimed &s) { s.object(s.writer, s.log.key)->epoch = 0; } },
     { "object->writer == client->id",
       [](Claimed &s) { s.object(s.writer, s.log.key)->writer = s.other; } },
-    { "claims[i] == (object->writer != 0)",
+    { "tally[i].claims == (object->writer != 0)",
       [](Claimed &s) { s.place(s.writer)->key[s.claim.key].rights = RPMI_RIGHT_READ; } },
     { "!object->sealed ||",
       [](Claimed &s) {
@@ -64,7 +64,7 @@ const Spoil SPOILS[] = {
           log->epoch = 0;
           log->sealed = true;
       } },
-    { "other->entry.offset >=",
+    { "lower->offset + lower->bytes",
       [](Claimed &s) {
           s.object(s.writer, s.region.key)->entry.offset =
               s.object(s.writer, s.log.key)->entry.offset;
@@ -72,13 +72,15 @@ const Spoil SPOILS[] = {
     { "!key->fenced ||", [](Claimed &s) { s.place(s.other)->key[s.dram.key].fenced = true; } },
     { "key->guard <=", [](Claimed &s) { s.place(s.writer)->key[s.region.key].guard = 1000; } },
     { "object->used &&",
-      [](Claimed &s) { s.place(s.writer)->key[s.region.key].object = RPMI_POOL_ENTRIES - 1; } },
+      [](Claimed &s) { s.place(s.writer)->key[s.region.key].object = RPMI_POOL_ENTRIES_MIN - 1; } },
     { "key->guard == 0 || key->fenced",
-      [](Claimed &s) { s.place(s.writer)->key[s.region.key].guard = RPMI_POOL_ENTRIES; } },
+      [](Claimed &s) { s.place(s.writer)->key[s.region.key].guard = RPMI_POOL_ENTRIES_MIN; } },
     { "client->id <= service->last_id", [](Claimed &s) { s.service->last_id = 0; } },
-    { "key->object < RPMI_OBJECTS",
-      [](Claimed &s) { s.place(s.other)->key[s.dram.key].object = RPMI_OBJECTS; } },
-    { "object->keys == keys[i]", [](Claimed &s) { s.object(s.other, s.dram.key)->keys++; } },
+    { "key->object < service->objects_n",
+      [](Claimed &s) {
+          s.place(s.other)->key[s.dram.key].object = uint16_t(s.service->objects_n);
+      } },
+    { "object->keys == tally[i].keys", [](Claimed &s) { s.object(s.other, s.dram.key)->keys++; } },
 };
 
 } // namespace

@@ -72,7 +72,7 @@ struct PoolServer : loop::Server {
     {
         std::vector<std::string> names;
 
-        for (uint64_t i = 0; i < RPMI_OBJECTS + 1; i++) {
+        for (uint64_t i = 0; i < service->objects_n + 1; i++) {
             rpmi_reply reply = with_key(client, RPMI_CALL_LIST, 0, i);
 
             if (reply.status != 0) {

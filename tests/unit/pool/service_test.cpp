@@ -94,8 +94,8 @@ namespace
 // A log has one writer, which lives and holds the only live write key; keys are counted right.
 bool is_sound(const rpmi_service *service)
 {
-    std::vector<uint32_t> keys(RPMI_OBJECTS);
-    std::vector<uint32_t> writers(RPMI_OBJECTS);
+    std::vector<uint32_t> keys(service->objects_n);
+    std::vector<uint32_t> writers(service->objects_n);
 
     for (uint32_t c = 0; c < service->clients_max; c++)
         for (const rpmi_key &key : service->clients[c].key)
@@ -103,7 +103,7 @@ bool is_sound(const rpmi_service *service)
                 keys[key.object]++;
                 writers[key.object] += (key.rights & RPMI_RIGHT_WRITE) != 0;
             }
-    for (uint32_t i = 0; i < RPMI_OBJECTS; i++) {
+    for (uint32_t i = 0; i < service->objects_n; i++) {
         const rpmi_object &object = service->objects[i];
 
         if (keys[i] != object.keys || (!object.used && keys[i] != 0))

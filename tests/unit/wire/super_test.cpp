@@ -25,7 +25,8 @@ static rpmi_super sample_super()
     super.pool_id = 0xfeedfacecafebeefull;
     super.pool_bytes = POOL_BYTES;
     super.dir_offset = RPMI_SUPER_BYTES;
-    super.data_offset = RPMI_SUPER_BYTES + RPMI_POOL_ENTRIES * RPMI_DIRENT_BYTES;
+    super.entries = rpmi_super_entries(POOL_BYTES);
+    super.data_offset = RPMI_SUPER_BYTES + super.entries * RPMI_DIRENT_BYTES;
     return super;
 }
 
@@ -141,8 +142,15 @@ TEST_CASE("super: without magic, anything that formatting does not write is fore
     static const struct {
         unsigned at;
         uint32_t value;
-    } CASES[] = { { 8, 3 },  { 12, 1 },   { 24, 4096 }, { 32, 4097 },          { 36, 1 },
-                  { 40, 1 }, { 48, 127 }, { 56, 1 },    { 40, POOL_BYTES * 2 } };
+    } CASES[] = { { 8, RPMI_FORMAT_VERSION + 1 },
+                  { 12, 1 },
+                  { 24, 4096 },
+                  { 32, 4097 },
+                  { 36, 1 },
+                  { 40, 1 },
+                  { 48, 127 },
+                  { 56, 1 },
+                  { 40, POOL_BYTES * 2 } };
 
     for (const auto &test : CASES) {
         Bytes block = made_super();
@@ -188,7 +196,8 @@ TEST_CASE("super: another version, a truncated file and fields out of bounds are
     } CASES[] = {
         { 12, 1 }, { 24, 4096 },      { 24, 61440 }, { 24, 65537 }, { 24, POOL_BYTES + 1 },
         { 32, 0 }, { 32, 4096 + 64 }, { 32, 8192 },  { 40, 0 },     { 40, 36864 + 64 },
-        { 44, 1 }, { 48, 127 },       { 52, 128 },   { 56, 1 },     { 4084, 1 },
+        { 44, 1 }, { 48, 127 },       { 48, 129 },   { 48, 4097 },  { 52, 128 },
+        { 56, 1 }, { 4084, 1 },
     };
     for (const auto &test : CASES) {
         Bytes forged = made_super();
