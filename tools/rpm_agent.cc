@@ -134,7 +134,7 @@ void Agent::list()
     rpm_entry entry = rpm_entry_init();
     std::map<std::string, Stored> kept;
 
-    for (uint32_t i = 0; cli::check("list", rpm_conn_entry(conn_.get(), i, &entry)) == 1; i++)
+    while (cli::check("list", rpm_conn_next(conn_.get(), &entry)) == 1)
         if (options_.wants(entry))
             kept[entry.name] = std::move(logs_[entry.name]);
     logs_.swap(kept);

@@ -13,16 +13,23 @@
 
 #include <string.h>
 
-int rpm_conn_entry(struct rpm_conn *conn, uint32_t index, struct rpm_entry *entry)
+int rpm_conn_next(struct rpm_conn *conn, struct rpm_entry *entry)
 {
     rpmi_begin();
 
-    struct rpmi_call call = { .kind = RPMI_CALL_LIST, .lsn = index };
+    struct rpmi_call call = { .kind = RPMI_CALL_NEXT };
     struct rpm_entry ours = rpm_entry_init();
     struct rpmi_reply reply;
     int err;
 
     RPM_ASSERT(conn != NULL && entry != NULL);
+    err = rpmi_opts_in(&ours, sizeof(ours), entry);
+    if (err != 0)
+        return err;
+    if (memchr(ours.name, '\0', sizeof(ours.name)) == NULL)
+        return rpmi_fail(RPM_E_NAME, "the name in the entry has no end: begin a listing with an "
+                                     "entry of rpm_entry_init()");
+    memcpy(call.name, ours.name, strlen(ours.name));
     err = rpmi_conn_call(conn, &call, &reply);
     if (err != 0)
         return err == RPM_E_RANGE ? 0 : err;

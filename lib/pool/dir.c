@@ -168,15 +168,30 @@ int rpmi_dir_load(struct rpmi_service *service)
     return err != 0 ? err : make_durable(service);
 }
 
-int rpmi_dir_find(const struct rpmi_service *service, const char *name)
+static struct rpmi_dirent key_of(const char *name)
 {
     struct rpmi_dirent key = { .kind = 0 };
     size_t bytes = strnlen(name, sizeof(key.name));
-    const struct rpmi_object *object;
 
-    RPM_ASSERT(bytes < sizeof(key.name)); /* rpmi_name_check() */
+    RPM_ASSERT(bytes < sizeof(key.name)); /* a call with a longer name is not decoded */
     memcpy(key.name, name, bytes);
-    object = find_name(service, &key);
+    return key;
+}
+
+const struct rpmi_object *rpmi_dir_next(const struct rpmi_service *service, const char *name)
+{
+    struct rpmi_dirent key = key_of(name);
+    uint32_t place = rpmi_sorted_find(&service->by_name, &key);
+
+    place += find_name(service, &key) != NULL;
+    return place < service->by_name.n ? service->by_name.at[place] : NULL;
+}
+
+int rpmi_dir_find(const struct rpmi_service *service, const char *name)
+{
+    struct rpmi_dirent key = key_of(name);
+    const struct rpmi_object *object = find_name(service, &key);
+
     if (object == NULL)
         return rpmi_fail(RPM_E_NOENT, "there is no object named '%s'; check the name, or create it",
                          name);

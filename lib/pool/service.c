@@ -232,23 +232,18 @@ static int serve_remove(struct rpmi_service *service, const struct rpmi_call *ca
     return rpmi_dir_remove(service, (uint32_t)index);
 }
 
-static int serve_list(const struct rpmi_service *service, const struct rpmi_call *call,
+static int serve_next(const struct rpmi_service *service, const struct rpmi_call *call,
                       struct rpmi_reply *reply)
 {
-    uint64_t seen = 0;
+    const struct rpmi_object *object = rpmi_dir_next(service, call->name);
 
-    for (uint32_t i = 0; i < service->objects_n; i++) {
-        const struct rpmi_object *object = &service->objects[i];
-
-        if (!object->used || seen++ != call->lsn)
-            continue;
-        memcpy(reply->name, object->entry.name, sizeof(reply->name));
-        reply->object = object->entry.kind;
-        reply->bytes = user_bytes(&object->entry);
-        reply->writer = object->writer;
-        return 0;
-    }
-    return RPM_E_RANGE; /* the end of a listing, not an error */
+    if (object == NULL)
+        return RPM_E_RANGE; /* the end of a listing, not an error */
+    memcpy(reply->name, object->entry.name, sizeof(reply->name));
+    reply->object = object->entry.kind;
+    reply->bytes = user_bytes(&object->entry);
+    reply->writer = object->writer;
+    return 0;
 }
 
 static int serve_owner(const struct rpmi_service *service, const struct rpmi_call *call,
@@ -303,8 +298,8 @@ void rpmi_service_call(struct rpmi_service *service, uint32_t client, const stru
         reply->status = serve_close(service, slot, call);
     } else if (call->kind == RPMI_CALL_REMOVE) {
         reply->status = serve_remove(service, call);
-    } else if (call->kind == RPMI_CALL_LIST) {
-        reply->status = serve_list(service, call, reply);
+    } else if (call->kind == RPMI_CALL_NEXT) {
+        reply->status = serve_next(service, call, reply);
     } else if (call->kind == RPMI_CALL_OWNER) {
         reply->status = serve_owner(service, call, reply);
     } else if (call->kind == RPMI_CALL_ROOM) {
@@ -314,7 +309,7 @@ void rpmi_service_call(struct rpmi_service *service, uint32_t client, const stru
                                   "unknown call %u; client and server must be of one minor version",
                                   call->kind);
     }
-    if (reply->status != 0 && call->kind != RPMI_CALL_LIST)
+    if (reply->status != 0 && call->kind != RPMI_CALL_NEXT)
         (void)snprintf(reply->text, sizeof(reply->text), "%s", rpm_last_error());
     RPM_ASSERT(reply->status <= 0);
     RPM_ASSERT_SLOW(rpmi_service_check_invariants(service));

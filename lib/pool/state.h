@@ -131,6 +131,8 @@ void rpmi_key_revoke(struct rpmi_service *service, uint32_t client, uint32_t obj
 int rpmi_dir_load(struct rpmi_service *service);
 /* Index by name, or RPM_E_NOENT. */
 int rpmi_dir_find(const struct rpmi_service *service, const char *name);
+/* The object that follows @name in the order of names, or NULL. */
+const struct rpmi_object *rpmi_dir_next(const struct rpmi_service *service, const char *name);
 /* New object, durable and zero-filled where its kind asks for it. Its index, or
  * RPM_E_NOSPACE, RPM_E_LIMIT, RPM_E_INVAL, RPM_E_IO. */
 int rpmi_dir_create(struct rpmi_service *service, const struct rpmi_call *call);

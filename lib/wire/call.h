@@ -43,10 +43,11 @@ enum rpmi_call_kind {
     RPMI_CALL_TRIM = 4,   /* key, lsn: new head, durable when answered */
     RPMI_CALL_CLOSE = 5,  /* key: revoke it; that of a claim ends the claim */
     RPMI_CALL_REMOVE = 6, /* name */
-    RPMI_CALL_LIST = 7,   /* index: the index-th object, RPM_E_RANGE past the last */
     RPMI_CALL_OWNER = 8,  /* client, epoch: is that client connected? value is 1 or 0 */
     RPMI_CALL_ROOM = 9,   /* object: the room in the area where objects of that kind are */
-    RPMI_CALL_KINDS = 10
+    RPMI_CALL_NEXT = 10,  /* name: the first object whose name is behind it, RPM_E_RANGE past the
+                             last */
+    RPMI_CALL_KINDS = 11
 };
 
 enum rpmi_call_flag {
@@ -68,25 +69,24 @@ struct rpmi_call {
     uint32_t object; /* enum rpm_kind */
     uint64_t bytes;  /* OPEN: size; of a log its capacity; with REPAIR, CLAIM: an epoch that the new
                         one must exceed, SEAL: trim_lsn */
-    uint64_t lsn;    /* SEAL, TRIM; CLAIM with RESUME: an epoch; LIST: index; OWNER: client << 32 |
-                        epoch */
+    uint64_t lsn;    /* SEAL, TRIM; CLAIM with RESUME: an epoch; OWNER: client << 32 | epoch */
     char name[RPM_NAME_MAX + 1];
 };
 
 struct rpmi_reply {
     int32_t status;  /* 0 or negative errno: then of the fields below only text has a meaning */
     uint32_t key;    /* OPEN, CLAIM; ROOM: objects in the area */
-    uint32_t object; /* OPEN, LIST: enum rpm_kind */
+    uint32_t object; /* OPEN, NEXT: enum rpm_kind */
     uint32_t epoch;  /* CLAIM: the new one; OPEN of LOCKS: the server's; ROOM: objects at most */
-    uint32_t writer; /* LIST: client that holds the log */
+    uint32_t writer; /* NEXT: client that holds the log */
     uint32_t flags;  /* OPEN: RPMI_CALL_CREATE if it was created now */
-    uint64_t bytes;  /* OPEN, LIST: of the object; of a log its capacity; ROOM: free */
+    uint64_t bytes;  /* OPEN, NEXT: of the object; of a log its capacity; ROOM: free */
     uint64_t offset; /* OPEN, CLAIM: of the object in the pool or DRAM area; a log: its header;
                         ROOM: bytes of the area */
     uint64_t id;     /* OPEN: log_id */
     uint64_t value;  /* OWNER; SEAL, TRIM: where the log begins, durably; ROOM: bytes of the largest
                         object that can be created; of a log its capacity */
-    char name[RPM_NAME_MAX + 1];                          /* LIST */
+    char name[RPM_NAME_MAX + 1];                          /* NEXT */
     char text[RPMI_REPLY_TEXT_BYTES];                     /* why, when status is not 0 */
     uint64_t certificate_key[RPMI_CERTIFICATE_KEY_WORDS]; /* CLAIM: of its certificates */
 };

@@ -272,7 +272,7 @@ void Trial::look_at_names()
 
     for (const LogModel &log : world_.logs)
         names.insert(log.name);
-    for (uint32_t i = 0; (err = rpm_conn_entry(conn_, i, &entry)) == 1; i++)
+    while ((err = rpm_conn_next(conn_, &entry)) == 1)
         found.insert(entry.name);
     if (err != 0 || names != found)
         wrong("other objects are listed");

@@ -162,13 +162,15 @@ static std::vector<rpmi_reply> listed(rpmi_service *service)
     rpmi_call call = {};
 
     FUZZ_CHECK(rpmi_service_attach(service, &client) == 0);
-    call.kind = RPMI_CALL_LIST;
-    for (call.lsn = 0; call.lsn <= RPMI_POOL_ENTRIES_MAX + RPMI_DRAM_ENTRIES; call.lsn++) {
+    call.kind = RPMI_CALL_NEXT;
+    for (uint32_t seen = 0;; seen++) {
         rpmi_reply reply = {};
 
+        FUZZ_CHECK(seen <= RPMI_POOL_ENTRIES_MAX + RPMI_DRAM_ENTRIES);
         rpmi_service_call(service, client, &call, &reply);
         if (reply.status != 0)
             break;
+        memcpy(call.name, reply.name, sizeof(call.name));
         if (reply.object == RPM_KIND_LOG || reply.object == RPM_KIND_REGION)
             found.push_back(reply);
     }

@@ -214,7 +214,7 @@ static void check_served(const Host &host)
         FUZZ_CHECK(rpmi_accept_get(answer, RPMI_ACCEPT_BYTES, &accepted) == 0);
     } while (accepted.status == RPM_E_REFUSED);
     FUZZ_CHECK(accepted.status == 0);
-    call.kind = RPMI_CALL_LIST;
+    call.kind = RPMI_CALL_NEXT;
     call.lsn = 1000; // past the end
     rpmi_call_put(bytes, &call);
     client.send(bytes, RPMI_CALL_BYTES, 0);

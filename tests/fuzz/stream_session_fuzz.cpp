@@ -181,7 +181,7 @@ static void check_served(const Host &host)
         err = rpmi_link_open(("unix:" + host.path()).c_str(), &opts, &link);
     } while (err == RPM_E_REFUSED);
     FUZZ_CHECK(err == 0);
-    call.kind = RPMI_CALL_LIST;
+    call.kind = RPMI_CALL_NEXT;
     call.lsn = 1000; // past the end
     FUZZ_CHECK(link->ops->call(link, &call, &reply, until) == 0);
     FUZZ_CHECK(reply.status == RPM_E_RANGE);

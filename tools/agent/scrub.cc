@@ -91,7 +91,7 @@ std::vector<Scrub::Part> Scrub::parts()
     rpm_entry entry = rpm_entry_init();
     std::vector<Part> parts;
 
-    for (uint32_t i = 0; cli::check("list", rpm_conn_entry(conn_.get(), i, &entry)) == 1; i++)
+    while (cli::check("list", rpm_conn_next(conn_.get(), &entry)) == 1)
         if (source_.wants(entry))
             parts.push_back({ entry.name, entry.bytes });
     for (const std::string &name : source_.logs)

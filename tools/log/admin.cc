@@ -46,8 +46,7 @@ static struct rpm_log_info read_info(Session &session, const Common &common,
 static bool find_entry(Session &session, const std::string &name, rpm_entry &entry)
 {
     entry = rpm_entry_init();
-    for (uint32_t i = 0; cli::check("list", rpm_conn_entry(session.conn.get(), i, &entry)) == 1;
-         i++)
+    while (cli::check("list", rpm_conn_next(session.conn.get(), &entry)) == 1)
         if (name == entry.name)
             return true;
     return false;
@@ -319,8 +318,7 @@ int list(const Common &common)
     session.open(common.url);
     if (!common.json)
         printf("%-8s %14s %8s  %s\n", "kind", "bytes", "writer", "name");
-    for (uint32_t i = 0; cli::check("list", rpm_conn_entry(session.conn.get(), i, &entry)) == 1;
-         i++) {
+    while (cli::check("list", rpm_conn_next(session.conn.get(), &entry)) == 1) {
         if (common.json) {
             json.push_back({ { "name", entry.name },
                              { "kind", kind_name(entry.kind) },

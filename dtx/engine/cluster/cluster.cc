@@ -8,6 +8,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/cluster/membership.h"
+#include "engine/cluster/objects.h"
 #include "engine/cluster/replica.h"
 #include "engine/cluster/servers.h"
 #include "engine/cluster/shard_header.h"
@@ -193,7 +194,7 @@ static std::string remove_from(const Cluster &cluster, uint32_t server,
         RawConnection connection(cluster, server);
 
         for (const std::string &name : names) {
-            DTX_ASSERT(name.starts_with("dtx/" + cluster.schema().name() + "/"));
+            DTX_ASSERT(name.starts_with(database_prefix(cluster.schema().name())));
 
             int err = rpm_conn_remove(connection.get(), name.c_str());
 
@@ -234,15 +235,11 @@ static std::vector<std::string> objects_on(rpm_conn *conn, const std::string &da
     std::vector<std::string> found;
     std::vector<std::string> shards;
 
-    for (uint32_t i = 0;; i++) {
-        rpm_entry entry = rpm_entry_init();
+    for (const rpm_entry &entry : objects_under(conn, database_prefix(database))) {
         std::string of;
         uint32_t shard = 0;
 
-        if (check(rpm_conn_entry(conn, i, &entry), "listing what is on a server") == 0)
-            break;
-        if (std::string(entry.name).starts_with("dtx/" + database + "/"))
-            (split_shard_name(entry.name, of, shard) ? shards : found).push_back(entry.name);
+        (split_shard_name(entry.name, of, shard) ? shards : found).push_back(entry.name);
     }
     found.insert(found.end(), shards.begin(), shards.end());
     return found;

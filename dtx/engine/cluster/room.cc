@@ -8,8 +8,10 @@
 #include <dtx/stored.h>
 
 #include "engine/base/assert.h"
+#include "engine/cluster/objects.h"
 #include "engine/cluster/replica.h"
 #include "engine/cluster/server_connection.h"
+#include "engine/format/names.h"
 #include <dtx/error.h>
 
 namespace dtx
@@ -31,18 +33,12 @@ static Taken taken_by(rpm_conn *conn, const std::string &database)
 {
     Taken taken;
 
-    for (uint32_t i = 0;; i++) {
-        rpm_entry entry = rpm_entry_init();
-
-        if (check(rpm_conn_entry(conn, i, &entry), "listing what is on a server") == 0)
-            return taken;
-        if (!std::string(entry.name).starts_with("dtx/" + database + "/"))
-            continue;
-
+    for (const rpm_entry &entry : objects_under(conn, database_prefix(database))) {
         bool volatile_bytes = entry.kind == RPM_KIND_DRAM || entry.kind == RPM_KIND_LOCKS;
 
         (volatile_bytes ? taken.dram : taken.pool) += entry.bytes;
     }
+    return taken;
 }
 
 static void expect_bytes(const Cluster &cluster, uint32_t server, rpm_conn *conn, rpm_kind kind,

@@ -6,6 +6,7 @@
  */
 #include "engine/cluster/shard_header.h"
 
+#include "engine/cluster/objects.h"
 #include "engine/cluster/replica.h"
 #include "engine/cluster/server_connection.h"
 #include "engine/format/comment.h"
@@ -66,13 +67,10 @@ std::map<std::string, std::vector<uint32_t>> shards_on(rpm_conn *conn)
 {
     std::map<std::string, std::vector<uint32_t>> found;
 
-    for (uint32_t i = 0;; i++) {
-        rpm_entry entry = rpm_entry_init();
+    for (const rpm_entry &entry : objects_under(conn, kDatabases)) {
         std::string database;
         uint32_t shard = 0;
 
-        if (check(rpm_conn_entry(conn, i, &entry), "listing what is on a server") == 0)
-            break;
         if (split_shard_name(entry.name, database, shard))
             found[database].push_back(shard);
     }

@@ -7,29 +7,44 @@
 #include "engine/format/names.h"
 
 #include <dtx/address.h>
+#include <dtx/cluster.h>
 
 namespace dtx
 {
 
+std::string database_prefix(const std::string &database)
+{
+    return kDatabases + database + "/";
+}
+
 std::string shard_name(const std::string &database, uint32_t shard)
 {
-    return "dtx/" + database + "/shard" + std::to_string(shard);
+    return database_prefix(database) + "shard" + std::to_string(shard);
 }
 
 std::string locks_name(const std::string &database, uint32_t shard)
 {
-    return "dtx/" + database + "/locks" + std::to_string(shard);
+    return database_prefix(database) + "locks" + std::to_string(shard);
 }
 
 std::string log_name(const std::string &database, uint32_t coordinator)
 {
-    return "dtx/" + database + "/log" +
+    return database_prefix(database) + "log" +
            (coordinator == kRecoverer ? "-recovery" : std::to_string(coordinator));
+}
+
+/* None: not a number of up to three digits. */
+static std::optional<uint32_t> number_in(const std::string &digits)
+{
+    if (digits.empty() || digits.size() > 3 ||
+        digits.find_first_not_of("0123456789") != std::string::npos)
+        return std::nullopt;
+    return static_cast<uint32_t>(std::stoul(digits));
 }
 
 bool split_shard_name(const std::string &name, std::string &database, uint32_t &shard)
 {
-    static const std::string kFirst = "dtx/";
+    static const std::string kFirst = kDatabases;
     static const std::string kLast = "/shard";
     size_t end = name.rfind(kLast);
 
@@ -38,13 +53,22 @@ bool split_shard_name(const std::string &name, std::string &database, uint32_t &
         return false;
     database = name.substr(kFirst.size(), end - kFirst.size());
 
-    std::string digits = name.substr(end + kLast.size());
+    std::optional<uint32_t> number = number_in(name.substr(end + kLast.size()));
 
-    if (digits.empty() || digits.size() > 3 ||
-        digits.find_first_not_of("0123456789") != std::string::npos)
-        return false;
-    shard = static_cast<uint32_t>(std::stoul(digits));
+    shard = number.value_or(kShardsMax);
     return shard < kShardsMax;
+}
+
+std::optional<uint32_t> coordinator_in(const std::string &name, const std::string &database)
+{
+    std::string first = database_prefix(database) + "log";
+
+    if (!name.starts_with(first))
+        return std::nullopt;
+
+    std::optional<uint32_t> number = number_in(name.substr(first.size()));
+
+    return number && *number < kCoordinatorsMax ? number : std::nullopt;
 }
 
 } // namespace dtx

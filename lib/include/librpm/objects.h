@@ -56,18 +56,27 @@ static inline struct rpm_room rpm_room_init(void)
 }
 
 /**
- * rpm_conn_entry: describe an object on the server; count @index up from 0 to list all of them.
+ * rpm_conn_next: describe the object whose name follows that in @entry, in the order of the bytes
+ * of names. So a loop over one entry lists all objects:
+ *
+ *     struct rpm_entry entry = rpm_entry_init();
+ *
+ *     while ((err = rpm_conn_next(conn, &entry)) == 1)
+ *         puts(entry.name);
+ *
+ * An object that exists from the first call to the last is listed once, whatever is created or
+ * removed meanwhile.
  *
  * @conn   Borrowed.
- * @index  0, 1, ... Objects created or removed meanwhile may be missed or seen twice.
- * @entry  in: its size field (rpm_entry_init()); out: the rest, when 1 is returned.
+ * @entry  in: its size field (rpm_entry_init()), and the name behind which to look, which need not
+ *         exist; empty: from the first. out: the object, when 1 is returned; else unchanged.
  *
  * Returns 1 with an entry, 0 past the last one.
- * Errors:   RPM_E_INVAL, RPM_E_LOST, RPM_E_TIMEDOUT.
+ * Errors:   RPM_E_INVAL, RPM_E_OPTS, RPM_E_NAME, RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     one message round trip.
  */
-RPM_MUST_CHECK int rpm_conn_entry(struct rpm_conn *conn, uint32_t index, struct rpm_entry *entry);
+RPM_MUST_CHECK int rpm_conn_next(struct rpm_conn *conn, struct rpm_entry *entry);
 
 /**
  * rpm_conn_room: how much room the server has for objects of a kind.

@@ -1,34 +1,72 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "support/loop.h"
 
+#include <cstring>
+#include <string>
+#include <vector>
+
 using namespace loop;
 
-TEST_CASE("objects: all of them are listed, with kind, size and writer", "[unit]")
+TEST_CASE("objects: all of them are listed by name, with kind, size and writer", "[unit]")
 {
     Server server;
     Conn conn(server, queued());
-    Log log(conn, "dir/log", WRITER, 8192);
     rpm_locks *locks = nullptr;
     rpm_entry entry = rpm_entry_init();
 
     REQUIRE(rpm_locks_open(conn, "locks", 10, &locks) == 0);
-    REQUIRE(rpm_conn_entry(conn, 0, &entry) == 1);
+    Log log(conn, "dir/log", WRITER, 8192);
+    REQUIRE(rpm_conn_next(conn, &entry) == 1);
     CHECK(std::string(entry.name) == "dir/log");
     CHECK(entry.kind == RPM_KIND_LOG);
     CHECK(entry.bytes == 8192);
     CHECK(entry.writer == rpm_conn_client(conn));
-    REQUIRE(rpm_conn_entry(conn, 1, &entry) == 1);
+    REQUIRE(rpm_conn_next(conn, &entry) == 1);
+    CHECK(std::string(entry.name) == "locks");
     CHECK(entry.kind == RPM_KIND_LOCKS);
     CHECK(entry.bytes == 80);
-    CHECK(rpm_conn_entry(conn, 2, &entry) == 0);
-    CHECK(rpm_conn_entry(conn, UINT32_MAX, &entry) == 0);
+    CHECK(rpm_conn_next(conn, &entry) == 0);
     CHECK(entry.kind == RPM_KIND_LOCKS); // set only when there is one
     entry.size = 3;
-    CHECK(rpm_conn_entry(conn, 0, &entry) == RPM_E_INVAL);
+    CHECK(rpm_conn_next(conn, &entry) == RPM_E_INVAL);
     entry.size = offsetof(rpm_entry, kind);
-    CHECK(rpm_conn_entry(conn, 0, &entry) == 1);
+    strcpy(entry.name, "dir/a"); // which does not exist
+    CHECK(rpm_conn_next(conn, &entry) == 1);
+    CHECK(std::string(entry.name) == "dir/log");
     CHECK(entry.kind == RPM_KIND_LOCKS);
+    memset(entry.name, 'x', sizeof(entry.name));
+    CHECK(rpm_conn_next(conn, &entry) == RPM_E_NAME);
     rpm_locks_close(&locks);
+}
+
+TEST_CASE("objects: what stays is listed once while others come and go", "[unit]")
+{
+    Server server;
+    Conn conn(server, queued());
+    rpm_entry entry = rpm_entry_init();
+    std::vector<std::string> seen;
+    auto make = [&](const std::string &name) {
+        rpm_region_opts opts = rpm_region_opts_init();
+        rpm_region *region = nullptr;
+
+        opts.flags = RPM_REGION_CREATE;
+        opts.bytes = 64;
+        REQUIRE(rpm_region_open(conn, name.c_str(), &opts, &region) == 0);
+        rpm_region_close(&region);
+    };
+
+    for (const char *name : { "a", "c", "e", "g" })
+        make(name);
+    while (rpm_conn_next(conn, &entry) == 1) {
+        seen.push_back(entry.name);
+        if (seen.size() == 2) { // in front of it, itself, and behind it
+            make("b");
+            REQUIRE(rpm_conn_remove(conn, "a") == 0);
+            REQUIRE(rpm_conn_remove(conn, "c") == 0);
+            make("d");
+        }
+    }
+    CHECK(seen == std::vector<std::string>{ "a", "c", "d", "e", "g" });
 }
 
 TEST_CASE("objects: the room of a server for more of them", "[unit]")
@@ -114,7 +152,7 @@ TEST_CASE("objects: remove gives space back, but not under a user", "[unit]")
     REQUIRE(server.start() == 0);
     REQUIRE(rpm_conn_reconnect(conn) == 0);
     rpm_entry entry = rpm_entry_init();
-    CHECK(rpm_conn_entry(conn, 0, &entry) == 0);
+    CHECK(rpm_conn_next(conn, &entry) == 0);
 }
 
 TEST_CASE("objects: a new log in an old one's place has none of its records", "[unit]")
@@ -151,7 +189,7 @@ TEST_CASE("objects: lost and late answers", "[unit]")
         conn.link->faults.stall_call = 1;
     else
         conn.link->faults.lose_call = 1;
-    CHECK(rpm_conn_entry(conn, 0, &entry) == (late ? RPM_E_TIMEDOUT : RPM_E_LOST));
+    CHECK(rpm_conn_next(conn, &entry) == (late ? RPM_E_TIMEDOUT : RPM_E_LOST));
     CHECK(rpm_conn_remove(conn, "a") == (late ? RPM_E_TIMEDOUT : RPM_E_LOST));
     REQUIRE(rpm_conn_reconnect(conn) == 0);
     CHECK(rpm_conn_remove(conn, "a") == 0);

@@ -139,10 +139,10 @@ TEST_CASE("conn: dialled again while no server listens, until one does", "[unit]
     CHECK(server.now_ns - begin >= 5000000000);
     CHECK(server.now_ns - begin < 5200000000);
     rpm_entry entry = rpm_entry_init();
-    CHECK(rpm_conn_entry(conn, 0, &entry) == RPM_E_LOST);
+    CHECK(rpm_conn_next(conn, &entry) == RPM_E_LOST);
     REQUIRE(server.start() == 0);
     REQUIRE(rpm_conn_reconnect(conn) == 0);
-    CHECK(rpm_conn_entry(conn, 0, &entry) == 0);
+    CHECK(rpm_conn_next(conn, &entry) == 0);
 }
 
 TEST_CASE("conn: a reconnect invalidates open objects and their keys", "[unit]")

@@ -97,7 +97,7 @@ TEST_CASE("sync: a call that fails on its way loses the connection for all of it
         conn.link->faults.stall_call = 1;
     if (how == 2)
         conn.link->faults.garbage_call = 1;
-    call.kind = RPMI_CALL_LIST;
+    call.kind = RPMI_CALL_NEXT;
     CHECK(rpmi_conn_call(conn, &call, &reply) == expected[how]);
     auto done = reap(log, 1, 3);
     REQUIRE(done.size() == 1);

@@ -41,7 +41,8 @@ TEST_CASE("claim: a region is guarded only by a held claim of its own connection
     opts.flags = WRITER | RPM_LOG_TAKEOVER;
     REQUIRE(next.open(other, "log", opts) == 0);
     CHECK(open_guarded(region, conn, log) == RPM_E_FENCED);
-    CHECK(rpm_conn_entry(other, 1, &entry) == 0);
+    REQUIRE(rpm_conn_next(other, &entry) == 1);
+    CHECK(rpm_conn_next(other, &entry) == 0);
     CHECK(open_guarded(region, other, next) == 0);
     CHECK(region.write(0, "hello") == 0);
 }

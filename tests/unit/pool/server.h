@@ -28,7 +28,7 @@ struct PoolServer : loop::Server {
 
         rpmi_service_call(service, client, &call, &reply);
         CHECK((reply.status <= 0));
-        if (reply.status != 0 && call.kind != RPMI_CALL_LIST)
+        if (reply.status != 0 && call.kind != RPMI_CALL_NEXT)
             CHECK(reply.text[0] != '\0');
         return reply;
     }
@@ -68,20 +68,29 @@ struct PoolServer : loop::Server {
         return call(client, request);
     }
 
+    // The object whose name follows @name.
+    rpmi_reply next(uint32_t client, const std::string &name)
+    {
+        rpmi_call request = {};
+
+        request.kind = RPMI_CALL_NEXT;
+        memcpy(request.name, name.c_str(), name.size() + 1);
+        return call(client, request);
+    }
+
     std::vector<std::string> list(uint32_t client)
     {
         std::vector<std::string> names;
 
-        for (uint64_t i = 0; i < service->objects_n + 1; i++) {
-            rpmi_reply reply = with_key(client, RPMI_CALL_LIST, 0, i);
+        for (;;) {
+            rpmi_reply reply = next(client, names.empty() ? "" : names.back());
 
             if (reply.status != 0) {
                 CHECK(reply.status == RPM_E_RANGE);
-                break;
+                return names;
             }
             names.push_back(reply.name);
         }
-        return names;
     }
 
     int access(uint32_t client, uint32_t key, uint64_t offset, uint64_t len, uint32_t rights,

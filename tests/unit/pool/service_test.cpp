@@ -9,8 +9,8 @@ TEST_CASE("service: malformed calls are refused", "[unit]")
 
     for (uint32_t kind : { 0u, uint32_t(RPMI_CALL_KINDS), 77u, UINT32_MAX })
         CHECK(server.with_key(me, kind, 0).status == RPM_E_PROTO);
-    CHECK(server.with_key(me + 8, RPMI_CALL_LIST, 0).status == RPM_E_DENIED);
-    CHECK(server.with_key(0, RPMI_CALL_LIST, 0).status == RPM_E_DENIED);
+    CHECK(server.with_key(me + 8, RPMI_CALL_NEXT, 0).status == RPM_E_DENIED);
+    CHECK(server.with_key(0, RPMI_CALL_NEXT, 0).status == RPM_E_DENIED);
     CHECK(server.remove(me, "").status == RPM_E_NAME);
     CHECK(server.remove(me, "absent").status == RPM_E_NOENT);
 }
@@ -22,16 +22,18 @@ TEST_CASE("service: a list has kind, size and writer of each object", "[unit]")
     rpmi_reply log = server.open(me, "log", RPM_KIND_LOG, 8192);
 
     REQUIRE(server.open(me, "locks", RPM_KIND_LOCKS, 80).status == 0);
-    rpmi_reply entry = server.with_key(me, RPMI_CALL_LIST, 0, 0);
+    CHECK(std::string(server.next(me, "").name) == "locks");
+    CHECK(server.next(me, "").bytes == 80);
+    CHECK(server.next(me, "lod").bytes == 8192);
+    rpmi_reply entry = server.next(me, "locks");
     CHECK(std::string(entry.name) == "log");
     CHECK(entry.object == RPM_KIND_LOG);
     CHECK(entry.bytes == 8192);
     CHECK(entry.writer == 0);
     REQUIRE(server.with_key(me, RPMI_CALL_CLAIM, log.key).status == 0);
-    CHECK(server.with_key(me, RPMI_CALL_LIST, 0, 0).writer == me);
-    CHECK(server.with_key(me, RPMI_CALL_LIST, 0, 1).bytes == 80);
-    CHECK(server.with_key(me, RPMI_CALL_LIST, 0, 2).status == RPM_E_RANGE);
-    CHECK(server.with_key(me, RPMI_CALL_LIST, 0, UINT64_MAX).status == RPM_E_RANGE);
+    CHECK(server.next(me, "locks").writer == me);
+    CHECK(server.next(me, "log").status == RPM_E_RANGE);
+    CHECK(server.next(me, std::string(63, 'z')).status == RPM_E_RANGE);
 }
 
 TEST_CASE("service: there is no room for a kind of object that does not exist, or for one too many",

@@ -171,7 +171,7 @@ TEST_CASE("server: objects exist after a restart", "[unit]")
     rpmi_call list = {};
 
     REQUIRE(client.hello(RPMI_MODE_AUTO) == 0);
-    list.kind = RPMI_CALL_LIST;
+    list.kind = RPMI_CALL_NEXT;
     rpmi_reply reply = client.call(list);
     CHECK(reply.status == 0);
     CHECK(std::string(reply.name) == "kept");

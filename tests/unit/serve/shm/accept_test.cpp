@@ -256,8 +256,7 @@ TEST_CASE("accept: a client that never reads its answers is dropped", "[unit]")
     bool gone = false;
 
     REQUIRE(deaf.hello(RPMI_MODE_DIRECT) == 0);
-    call.kind = RPMI_CALL_LIST;
-    call.lsn = 1000;
+    call.kind = RPMI_CALL_NEXT;
     rpmi_call_put(bytes, &call);
     for (int i = 0; i < 20000 && !gone; i++)
         gone = !deaf.send(bytes, sizeof(bytes));
@@ -308,7 +307,7 @@ TEST_CASE("accept: the server survives a lack of descriptors, and serves other c
         int err;
 
         do {
-            err = rpm_conn_entry(busy, 0, &entry);
+            err = rpm_conn_next(busy, &entry);
             calling = true;
         } while (!over && err >= 0);
     });

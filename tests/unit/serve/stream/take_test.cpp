@@ -229,7 +229,7 @@ TEST_CASE("take: a second call while one is outstanding ends the session", "[uni
     rpmi_call call = {};
 
     REQUIRE(client.handshake() == 0);
-    call.kind = RPMI_CALL_LIST;
+    call.kind = RPMI_CALL_NEXT;
     Bytes bytes = Client::call_bytes(call);
     Bytes many;
     for (int i = 0; i < 50; i++)
@@ -245,7 +245,7 @@ TEST_CASE("take: an invalid call ends the session", "[unit]")
     rpmi_call call = {};
 
     REQUIRE(client.handshake() == 0);
-    call.kind = RPMI_CALL_LIST;
+    call.kind = RPMI_CALL_NEXT;
     Bytes bytes = Client::call_bytes(call);
     bytes[RPMI_REQUEST_BYTES] = 99; // its kind
     REQUIRE(client.send(bytes));

@@ -279,7 +279,7 @@ TEST_CASE("stream: a wait for a server that stopped ends at its deadline", "[uni
         CHECK(client.link->ops->poll(client.link, &none, 1) == 0);
         CHECK(rpmi_clock_ns() - start < 30 * SECOND); // not the link's time
         deadline = rpmi_clock_ns() + 50000000;
-        call.kind = RPMI_CALL_LIST;
+        call.kind = RPMI_CALL_NEXT;
         CHECK(client.link->ops->call(client.link, &call, &reply, deadline) == RPM_E_TIMEDOUT);
         CHECK(client.link->lost != 0); // a late answer would be taken for the next one
         over = true;
@@ -300,7 +300,7 @@ TEST_CASE("stream: a server that disconnects during a call loses the link", "[un
     rpmi_call call = {};
     rpmi_reply reply = {};
 
-    call.kind = RPMI_CALL_LIST;
+    call.kind = RPMI_CALL_NEXT;
     CHECK(client.link->ops->call(client.link, &call, &reply, rpmi_clock_ns() + 30 * SECOND) ==
           RPM_E_LOST);
     CHECK(client.link->lost == RPM_E_LOST);

@@ -39,7 +39,7 @@ TEST_CASE("dtx: a failed creation leaves no object on any server", "[unit]")
         rpm_entry entry = rpm_entry_init();
         uint32_t objects = 0;
 
-        while (rpm_conn_entry(connection.get(), objects, &entry) == 1)
+        while (rpm_conn_next(connection.get(), &entry) == 1)
             objects++;
         return objects;
     };
@@ -96,7 +96,7 @@ TEST_CASE("dtx: a database is removed with its logs, unless a session has it ope
         dtx::RawConnection connection(*db.cluster, server);
         rpm_entry entry = rpm_entry_init();
 
-        return rpm_conn_entry(connection.get(), 0, &entry);
+        return rpm_conn_next(connection.get(), &entry);
     };
 
     {
