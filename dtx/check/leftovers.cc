@@ -10,12 +10,13 @@
  */
 #include <dtx/checks.h>
 
+#include "engine/cluster/objects.h"
+#include "engine/format/names.h"
 #include "engine/format/redo.h"
 #include "engine/recovery/recover.h"
 #include <dtx/error.h>
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 #include <vector>
 
@@ -41,9 +42,8 @@ class Search
         for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
             look_at_locks(shard);
         for (uint32_t server = 0; server < cluster_.shards(); server++)
-            for (uint32_t c = 0; c < kCoordinatorsMax && servers_.placement().view.alive(server);
-                 c++)
-                look_at_log(server, c);
+            if (servers_.placement().view.alive(server))
+                look_at_logs(server);
         for (const auto &[word, version] : newest_)
             look_at_object(Address{ word }, version);
         servers_.close();
@@ -51,7 +51,7 @@ class Search
     }
 
   private:
-    using Claims = std::array<uint64_t, kCoordinatorsMax>;
+    using Claims = std::vector<uint64_t>; /* by coordinator */
 
     /* A lock of a claim that does not count any more is free for the session that meets it. */
     static bool is_held(uint64_t word, const Claims &claims)
@@ -67,9 +67,10 @@ class Search
         ServerConnection &connection = servers_.primary(shard);
         uint64_t end = cluster_.layout().lock_bytes();
         std::vector<uint64_t> words(kLocksAtOnce);
-        Claims claims;
+        Claims claims(kCoordinatorsMax);
 
-        connection.read_locks(shard, kClaimsOffset, claims.data(), sizeof(claims));
+        connection.read_locks(shard, kClaimsOffset, claims.data(),
+                              claims.size() * sizeof(uint64_t));
         found_.not_ready += connection.lock_word(shard, kReadyOffset) != kReady ? 1 : 0;
         for (uint64_t offset = kLocksOffset; offset < end;) {
             uint64_t bytes = std::min<uint64_t>(end - offset, kLocksAtOnce * sizeof(uint64_t));
@@ -81,13 +82,21 @@ class Search
         }
     }
 
-    void look_at_log(uint32_t server, uint32_t coordinator)
+    void look_at_logs(uint32_t server)
+    {
+        rpm_conn *conn = servers_.connection(server).conn();
+        const std::string &database = cluster_.schema().name();
+
+        for (const rpm_entry &entry : objects_under(conn, database_prefix(database)))
+            if (coordinator_in(entry.name, database))
+                look_at_log(conn, entry.name);
+    }
+
+    void look_at_log(rpm_conn *conn, const char *name)
     {
         rpm_log_opts opts = rpm_log_opts_init();
         rpm_log *log = nullptr;
-        int err =
-            rpm_log_open(servers_.connection(server).conn(),
-                         log_name(cluster_.schema().name(), coordinator).c_str(), &opts, &log);
+        int err = rpm_log_open(conn, name, &opts, &log);
 
         if (err == RPM_E_NOENT)
             return;

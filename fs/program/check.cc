@@ -42,7 +42,7 @@ void expect_unused(const OpenVolume &open)
 {
     ClientSet clients = living_clients(open);
 
-    for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
+    for (uint32_t c = 0; c < kClientsMax; c++)
         if (clients.has(c))
             fail_in_use(c);
 }

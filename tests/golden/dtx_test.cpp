@@ -20,7 +20,7 @@
 namespace
 {
 
-const uint64_t kTxn = dtx::number_prefix(99, 3, 5) | 77;
+const uint64_t kTxn = dtx::number_prefix(999, 3, 5) | 77;
 
 // The golden bytes as a struct, which has their size.
 template <class Layout> Layout golden_as(const std::string &name)

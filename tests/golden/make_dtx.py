@@ -15,14 +15,14 @@ from make import Block, main, xxh3
 # The schema of tests/unit/dtx/engine/database.h.
 DESCRIPTION = (b"test\nwords 5 16 256 0\naccounts 1 8 2000 2\naccounts.index 3 224 642 1\n"
                b"sorted 2 8 2000 4\nsorted.index 4 480 689 3\n")
-# Coordinator 99, view 3, epoch 5 of its claim, its 77th attempt.
-TXN = 99 << 57 | 3 << 48 | 5 << 32 | 77
+# Coordinator 999, view 3, epoch 5 of its claim, its 77th attempt.
+TXN = 999 << 54 | 3 << 45 | 5 << 29 | 77
 
 
 def descriptor():
     b = Block(56)
     b.raw(0, b"DXSHARD1", "magic")
-    b.u32(8, 5, "format")
+    b.u32(8, 6, "format")
     b.u32(12, 1, "schema version")
     b.u64(16, xxh3(DESCRIPTION), "checksum of the description of the tables")
     b.u32(24, 3, "shards")

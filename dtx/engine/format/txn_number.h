@@ -21,7 +21,7 @@
 namespace dtx
 {
 
-inline constexpr unsigned kSequenceBits = 32;
+inline constexpr unsigned kSequenceBits = 29;
 inline constexpr unsigned kClaimBits = 16;
 inline constexpr unsigned kViewBits = 9;
 inline constexpr unsigned kEpochBits = kViewBits + kClaimBits;
@@ -34,7 +34,7 @@ inline constexpr uint64_t claim_of(uint64_t txn)
 {
     return txn >> kSequenceBits << kSequenceBits;
 }
-inline constexpr uint32_t kVacuum = 126; /* the coordinator in the numbers of a vacuum */
+inline constexpr uint32_t kVacuum = 1022; /* the coordinator in the numbers of a vacuum */
 
 /* The upper bits of the numbers of a coordinator's transactions in a view. @epoch: of the
  * coordinator's claim of its log on the first live server of the view. */

@@ -19,7 +19,9 @@
 #include "engine/recovery/recover.h"
 
 #include "engine/base/assert.h"
+#include "engine/cluster/objects.h"
 #include "engine/cluster/replica.h"
+#include "engine/format/names.h"
 #include "engine/format/redo.h"
 #include "engine/recovery/slot_returns.h"
 #include <dtx/error.h>
@@ -35,6 +37,7 @@ namespace dtx
 
 static constexpr size_t kLocksAtOnce = 8192;
 static constexpr uint64_t kRecoveryStaging = 64 << 10; /* of each log: many are open at once */
+static constexpr size_t kLogsOfConnection = 100;       /* a claimed log takes two of its 255 keys */
 
 namespace
 {
@@ -241,6 +244,19 @@ AllLogs::~AllLogs()
         rpm_log_close(&log);
 }
 
+/* The connection on which the next log is opened: that of the shards, or another. */
+rpm_conn *AllLogs::next_connection()
+{
+    size_t wanted = logs_.size() / kLogsOfConnection;
+
+    if (wanted == 0)
+        return connection_.conn();
+    if (more_.size() < wanted)
+        more_.push_back(std::make_unique<RawConnection>(servers_.cluster(), server()));
+    DTX_ASSERT(more_.size() >= wanted);
+    return more_[wanted - 1]->get();
+}
+
 /* Claims a coordinator's log. @create_bytes: its capacity if there is no such log; 0: do not create
  * it. False: there is none. */
 bool AllLogs::take(uint32_t coordinator, uint64_t create_bytes)
@@ -259,7 +275,7 @@ bool AllLogs::take(uint32_t coordinator, uint64_t create_bytes)
     opts.level = servers_.cluster().options().durable ? RPM_DURABLE : RPM_VISIBLE;
     opts.staging_bytes = kRecoveryStaging;
     opts.inflight_max = 1;
-    err = rpm_log_open(connection_.conn(), name.c_str(), &opts, &log);
+    err = rpm_log_open(next_connection(), name.c_str(), &opts, &log);
     if (err == RPM_E_NOENT)
         return false;
     if (err == RPM_E_CORRUPT)
@@ -269,11 +285,23 @@ bool AllLogs::take(uint32_t coordinator, uint64_t create_bytes)
     return true;
 }
 
+/* The coordinators that have a log on a server, from low to high numbers. */
+static std::vector<uint32_t> coordinators_on(rpm_conn *conn, const std::string &database)
+{
+    std::vector<uint32_t> found;
+
+    for (const rpm_entry &entry : objects_under(conn, database_prefix(database)))
+        if (std::optional<uint32_t> number = coordinator_in(entry.name, database))
+            found.push_back(*number);
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
 uint32_t AllLogs::take_over()
 {
     uint32_t coordinators = 0;
 
-    for (uint32_t c = 0; c < kCoordinatorsMax; c++)
+    for (uint32_t c : coordinators_on(connection_.conn(), servers_.cluster().schema().name()))
         if (take(c, 0))
             coordinators = c + 1;
     return coordinators;

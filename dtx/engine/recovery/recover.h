@@ -80,10 +80,12 @@ class AllLogs
 
   private:
     bool take(uint32_t coordinator, uint64_t create_bytes);
+    rpm_conn *next_connection();
 
     Servers &servers_;
     ServerConnection &connection_;
-    std::map<uint32_t, rpm_log *> logs_; /* by coordinator */
+    std::vector<std::unique_ptr<RawConnection>> more_; /* for the logs that one has no room for */
+    std::map<uint32_t, rpm_log *> logs_;               /* by coordinator */
 };
 
 /* Finishes the transactions of all coordinators. @servers is open with the recoverer's claim. The

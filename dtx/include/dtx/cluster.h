@@ -28,7 +28,7 @@
 namespace dtx
 {
 
-inline constexpr uint32_t kCoordinatorsMax = 100; /* a pool's directory has room for their logs */
+inline constexpr uint32_t kCoordinatorsMax = 1000; /* each with a log in the pool of each server */
 inline constexpr uint32_t kAnyCoordinator = UINT32_MAX; /* one that no live session has */
 
 struct Options {
@@ -60,7 +60,7 @@ struct Options {
     std::string hints = "all"; /* of librpm */
     uint64_t seed = 1;         /* of the random part of back-off, and of interleave */
     uint64_t numbers = 0;      /* for tests: attempts of a session after which it claims its logs
-                                  again; 0: 2^32 - 1 */
+                                  again; 0: 2^29 - 1 */
     uint32_t interleave = 0;   /* for tests: of 256 steps that need not wait, how many let another
                                   coroutine run first; at most 255 */
     uint32_t canary = 0;       /* for tests: enum Canary, a rule that is left out */

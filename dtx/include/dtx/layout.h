@@ -33,7 +33,7 @@ inline constexpr uint64_t kDescriptorBytes = 4096;     /* then the description o
 inline constexpr uint64_t kTablesOffset = 24576;       /* then the tables */
 inline constexpr uint64_t kReadyOffset = 0;            /* ready word, in the locks region */
 inline constexpr uint64_t kClaimsOffset = 64;          /* then a claim word for each coordinator */
-inline constexpr uint64_t kLocksOffset = 1024;         /* then the lock words */
+inline constexpr uint64_t kLocksOffset = 8192;         /* then the lock words */
 inline constexpr uint64_t kReady = 0x52454144595f5831; /* "1X_YDAER" */
 
 struct TableLayout {

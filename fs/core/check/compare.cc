@@ -56,7 +56,7 @@ void Scan::check_locked()
 {
     for (const auto &[key, writer] : locked_) {
         uint32_t number = upper_half(key);
-        bool known = number != 0 && number <= dtx::kCoordinatorsMax;
+        bool known = number != 0 && number <= kClientsMax;
 
         if (check(!known || !mounted_.has(number - 1), Rule::locks))
             tell({ Kind::lock_of_unmounted,

@@ -56,7 +56,7 @@ ClientSet living_clients(const OpenVolume &open)
         clients = row ? row->clients : ClientSet{};
         co_return true;
     });
-    for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
+    for (uint32_t c = 0; c < kClientsMax; c++)
         if (clients.has(c) && c != session.coordinator() && open.cluster->inherit(c))
             clients.remove(c);
     clients.remove(session.coordinator());

@@ -198,7 +198,7 @@ std::string Mender::mend_row(const Wrong &wrong)
     case Kind::orphan_client:
         return change(tables.orphans, wrong.more,
                       [](OrphanRow &row) {
-                          for (uint32_t c = dtx::kCoordinatorsMax; c < 128; c++)
+                          for (uint32_t c = kClientsMax; c < 128; c++)
                               row.clients.remove(c);
                       })
                    ? "removed the client from the row in orphans"

@@ -296,7 +296,7 @@ static bool is_sound(const ClientSet &clients)
 {
     bool sound = true;
 
-    for (uint32_t c = dtx::kCoordinatorsMax; c < 8 * sizeof(clients); c++)
+    for (uint32_t c = kClientsMax; c < 8 * sizeof(clients); c++)
         sound = sound && !clients.has(c);
     return sound;
 }
@@ -325,7 +325,7 @@ void Scan::take_slab(uint64_t key, const SlabRow &row, uint64_t writer)
 
     if (check(!known, Rule::blocks))
         tell({ Kind::bad_slab, key, 0, 0, "", { self } });
-    if (check(row.owner != 0 && coordinator_of(row.owner) >= dtx::kCoordinatorsMax, Rule::blocks))
+    if (check(row.owner != 0 && coordinator_of(row.owner) >= kClientsMax, Rule::blocks))
         tell({ Kind::slab_client, key, 0, 0, "", { self } });
     if (!known)
         return;

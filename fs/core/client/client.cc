@@ -86,7 +86,7 @@ dtx::Task<bool> Client::take_alone_once()
     auto read = [](Call &call) { return mounts(call); };
     MountsRow row = co_await run_once<MountsRow>(kSelf, read, false);
 
-    for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
+    for (uint32_t c = 0; c < kClientsMax; c++)
         if (row.clients.has(c) && c != session_.coordinator() && !cluster().inherit(c))
             fail_in_use(c);
 
@@ -204,7 +204,7 @@ dtx::Task<> Client::enter_again()
 
 bool Client::has_died(uint32_t coordinator, uint64_t beat)
 {
-    RFS_ASSERT(coordinator < dtx::kCoordinatorsMax && coordinator != session_.coordinator());
+    RFS_ASSERT(coordinator < kClientsMax && coordinator != session_.coordinator());
 
     uint64_t &asked_ns = asked_ns_[coordinator];
     uint64_t now = dtx::now_ns();

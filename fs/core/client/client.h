@@ -216,7 +216,7 @@ class Client
     bool shows_life_ = false;
     SeenBeats seen_beats_;
     Space space_{ *this };
-    std::array<uint64_t, dtx::kCoordinatorsMax> asked_ns_{}; /* by coordinator: last found alive */
+    std::array<uint64_t, kClientsMax> asked_ns_{}; /* by coordinator: last found alive */
 };
 
 } // namespace rfs

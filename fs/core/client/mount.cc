@@ -55,7 +55,7 @@ static bool is_dead(Client &client, uint32_t coordinator, Asked &asked)
  * with the same number does not hold it: the file had lost its names before. */
 static dtx::Task<> release_dead(Client &client, Orphan orphan, Asked &asked)
 {
-    for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
+    for (uint32_t c = 0; c < kClientsMax; c++)
         if (orphan.clients.has(c) && c != client.session().coordinator() &&
             is_dead(client, c, asked))
             co_await release(client, orphan.ino, c);
@@ -116,7 +116,7 @@ static dtx::Task<> remove_dead(Client &client, Asked &asked)
 {
     MountsRow row = co_await client.call(kSelf, [](Call &call) { return mounts(call); });
 
-    for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
+    for (uint32_t c = 0; c < kClientsMax; c++)
         if (row.clients.has(c) && c != client.session().coordinator() &&
             is_dead(client, c, asked)) {
             auto body = [&](Call &call) { return remove_dead_client(call, c, row.changes); };

@@ -269,7 +269,7 @@ dtx::Task<bool> Space::acquire_used(uint32_t shard, bool reserve, bool of_dead)
             bool other = row.owner != 0 && !is_own(row.owner);
 
             if (usable(free_in(row), reserve) == 0 || find(slab) != nullptr || other != of_dead ||
-                (other && coordinator_of(row.owner) >= dtx::kCoordinatorsMax))
+                (other && coordinator_of(row.owner) >= kClientsMax))
                 continue;
             if (other && !fence(row.owner))
                 continue; /* its session lives */

@@ -58,9 +58,16 @@ NewVolume new_volume(const std::string &name, uint64_t bytes, uint64_t per_inode
     return wanted;
 }
 
-static dtx::Cluster cluster_of(const Tables &tables, dtx::Options options)
+/* What all programs that open a volume do alike. */
+static void limit(dtx::Options &options)
 {
     options.log_bytes = std::min(options.log_bytes, kLogBytes);
+    options.coordinators = std::min(options.coordinators, kClientsMax);
+}
+
+static dtx::Cluster cluster_of(const Tables &tables, dtx::Options options)
+{
+    limit(options);
     return dtx::Cluster(tables.schema, std::move(options));
 }
 
@@ -161,7 +168,7 @@ OpenVolume find_volume(const std::string &name, dtx::Options options)
                              " were given; give all of them, in the order in which it was made");
     options.replicas = stored.replicas;
     options.durable = stored.durable;
-    options.log_bytes = std::min(options.log_bytes, kLogBytes);
+    limit(options);
 
     uint32_t shards = stored.servers;
     OpenVolume open{ { Tables(name, sizes), 0, shards }, nullptr };

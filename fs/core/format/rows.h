@@ -125,6 +125,8 @@ constexpr uint32_t coordinator_of(uint64_t owner)
     return static_cast<uint32_t>(owner & 0xffff) - 1;
 }
 
+inline constexpr uint32_t kClientsMax = 100; /* coordinator numbers of clients, 0 to 99 */
+
 /* A set of clients, by the coordinator numbers of their sessions. */
 struct ClientSet {
     std::array<uint64_t, 2> bits;
@@ -146,7 +148,7 @@ struct ClientSet {
         return bits[0] == 0 && bits[1] == 0;
     }
 };
-static_assert(sizeof(ClientSet) == 16);
+static_assert(sizeof(ClientSet) == 16 && 8 * sizeof(ClientSet) >= kClientsMax);
 
 /* The table mounts has one row, with key 0: the clients that have the volume open (mounts.h). */
 struct MountsRow {

@@ -12,8 +12,6 @@
 namespace rfs
 {
 
-static_assert(8 * sizeof(ClientSet) >= dtx::kCoordinatorsMax);
-
 /* A session keeps up to 64 slots of a table for new rows. So that the rows of all slabs, and all
  * locks, find slots while sixteen sessions keep some. */
 static constexpr uint64_t kSpareRows = 1024;

@@ -76,7 +76,7 @@ bool fit_together(const LockRow &one, const LockRow &other)
 bool is_sound(const LockRow &lock)
 {
     return lock.start <= lock.end && lock.end <= kLockEnd && lock.client != 0 &&
-           lock.client <= client_number(dtx::kCoordinatorsMax - 1) &&
+           lock.client <= client_number(kClientsMax - 1) &&
            (lock.kind == LockKind::posix || lock.kind == LockKind::flock) &&
            (lock.type == LockType::read || lock.type == LockType::write);
 }

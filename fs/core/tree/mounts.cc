@@ -41,8 +41,7 @@ static std::optional<uint32_t> alone_in(const MountsRow &row)
 {
     uint32_t coordinator = (row.solo & ~kAlone) - 1;
 
-    if ((row.solo & kAlone) == 0 || coordinator >= dtx::kCoordinatorsMax ||
-        !row.clients.has(coordinator))
+    if ((row.solo & kAlone) == 0 || coordinator >= kClientsMax || !row.clients.has(coordinator))
         return std::nullopt;
     return coordinator;
 }

@@ -210,7 +210,7 @@ TEST_CASE("dtx: invalid options are refused", "[unit]")
              [](dtx::Options &o) { o.urls.clear(); }, [](dtx::Options &o) { o.urls.resize(257); },
              [](dtx::Options &o) { o.replicas = 0; }, [](dtx::Options &o) { o.replicas = 3; },
              [](dtx::Options &o) { o.coordinators = 0; },
-             [](dtx::Options &o) { o.coordinators = 101; },
+             [](dtx::Options &o) { o.coordinators = 1001; },
              [](dtx::Options &o) { o.interleave = 256; } }) {
         dtx::Options bad = good;
 

@@ -26,3 +26,16 @@ TEST_CASE("dtx: the name of a shard is split, and any other name is refused", "[
         CHECK_FALSE(dtx::split_shard_name(name, database, shard));
     }
 }
+
+TEST_CASE("dtx: the number is read from the name of a coordinator's log, and any other is refused",
+          "[unit]")
+{
+    CHECK(dtx::coordinator_in("dtx/bank/log0", "bank") == 0);
+    CHECK(dtx::coordinator_in("dtx/bank/log999", "bank") == 999);
+    for (const char *name :
+         { "", "log1", "dtx/bank/log", "dtx/bank/log-recovery", "dtx/bank/log1000",
+           "dtx/bank/log1x", "dtx/bank/locks1", "dtx/banks/log1" }) {
+        CAPTURE(name);
+        CHECK_FALSE(dtx::coordinator_in(name, "bank").has_value());
+    }
+}

@@ -52,9 +52,10 @@ std::pair<dtx::Address, std::vector<unsigned char>> slot_of(Database &db, uint64
     return found;
 }
 
-// Leaves what coordinator 7 would leave if it died in a commit: a lock on a row, a redo record on
+// Leaves what @coordinator would leave if it died in a commit: a lock on a row, a redo record on
 // @logs servers, and the row written to @copies copies, only in part to the last of them.
-void die_over(Database &db, uint64_t key, int64_t cents, uint32_t logs, uint32_t copies)
+void die_over(Database &db, uint64_t key, int64_t cents, uint32_t logs, uint32_t copies,
+              uint32_t coordinator = 7)
 {
     auto [address, image] = slot_of(db, key);
     dtx::ReadWriteSet set;
@@ -62,7 +63,7 @@ void die_over(Database &db, uint64_t key, int64_t cents, uint32_t logs, uint32_t
     dtx::Scheduler scheduler(1, 0);
     dtx::Servers servers(*db.cluster, scheduler);
     dtx::Access *access = set.add(address, static_cast<uint32_t>(image.size()));
-    uint64_t dead = join(servers, 7) | 12345;
+    uint64_t dead = join(servers, coordinator) | 12345;
     uint64_t lsn;
 
     std::memcpy(access->image, image.data(), image.size());
@@ -77,7 +78,7 @@ void die_over(Database &db, uint64_t key, int64_t cents, uint32_t logs, uint32_t
     for (uint32_t i = 0; i < logs; i++) {
         std::shared_ptr<dtx::Pending> pending = servers.new_pending();
 
-        REQUIRE(servers.connection((7 + i) % 2)
+        REQUIRE(servers.connection((coordinator + i) % 2)
                     .append(record.data(), record.size(), pending.get(), &lsn));
         while (pending->remaining > 0)
             servers.poll();
@@ -94,6 +95,36 @@ void die_over(Database &db, uint64_t key, int64_t cents, uint32_t logs, uint32_t
 }
 
 } // namespace
+
+TEST_CASE("dtx: the logs of hundreds of coordinators are recovered", "[unit]")
+{
+    dtx::Options options;
+    constexpr uint32_t kMany = 230; /* more than the keys of a connection are enough for, twice */
+
+    options.replicas = 2;
+    options.coordinators = dtx::kCoordinatorsMax;
+    options.log_bytes = 16 << 10;
+    Database db(2, options);
+
+    Session first(*db.cluster, 0);
+    for (uint64_t key = 1; key <= kMany; key++)
+        REQUIRE(now(first, [&](Txn &txn) -> Task<bool> {
+                    co_return co_await txn.insert(db.tables.accounts, key, Account{ 100 });
+                }) == Status::committed);
+    for (uint32_t c = 1; c < kMany; c++)
+        die_over(db, c, 100 + c, 2, 0, c);
+    die_over(db, kMany, 5000, 2, 0, dtx::kCoordinatorsMax - 1);
+
+    dtx::Recovery recovery = db.cluster->recover();
+
+    CHECK(recovery.coordinators == dtx::kCoordinatorsMax);
+    CHECK(recovery.locks == kMany);
+
+    Session session(*db.cluster, 0);
+    for (uint32_t c = 1; c < kMany; c++)
+        REQUIRE(get(db, session, c) == 100 + c);
+    CHECK(get(db, session, kMany) == 5000);
+}
 
 TEST_CASE("dtx: recovery installs a dead coordinator's commits and drops its other transactions",
           "[unit]")
