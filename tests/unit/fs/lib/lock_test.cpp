@@ -35,11 +35,11 @@ class Judge
     uint32_t only_client()
     {
         rfs::MountsRow row = client_.call_now(rfs::kSelf, rfs::mounts);
-        uint32_t found = dtx::kCoordinatorsMax;
+        uint32_t found = rfs::kClientsMax;
 
-        for (uint32_t c = 0; c < dtx::kCoordinatorsMax; c++)
+        for (uint32_t c = 0; c < rfs::kClientsMax; c++)
             if (row.clients.has(c)) {
-                REQUIRE(found == dtx::kCoordinatorsMax);
+                REQUIRE(found == rfs::kClientsMax);
                 found = c;
             }
         return found;
