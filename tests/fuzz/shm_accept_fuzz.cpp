@@ -215,7 +215,7 @@ static void check_served(const Host &host)
     } while (accepted.status == RPM_E_REFUSED);
     FUZZ_CHECK(accepted.status == 0);
     call.kind = RPMI_CALL_NEXT;
-    call.lsn = 1000; // past the end
+    memset(call.name, 'z', sizeof(call.name) - 1); // past the end
     rpmi_call_put(bytes, &call);
     client.send(bytes, RPMI_CALL_BYTES, 0);
     FUZZ_CHECK(client.receive(answer, sizeof(answer), SOON_NS) == RPMI_REPLY_BYTES);
