@@ -221,7 +221,7 @@ static bool super_is_sound(const struct rpmi_super *super)
 {
     uint64_t dir_bytes = (uint64_t)super->entries * RPMI_DIRENT_BYTES;
 
-    return super->entries >= RPMI_POOL_ENTRIES_MIN && super->entries <= RPMI_POOL_ENTRIES_MAX &&
+    return super->entries == rpmi_super_entries(super->pool_bytes) &&
            super->pool_bytes >= RPMI_POOL_BYTES_MIN &&
            rpmi_is_aligned(super->pool_bytes, RPMI_PAGE_BYTES) &&
            rpmi_is_aligned(super->dir_offset, RPMI_XPLINE_BYTES) &&

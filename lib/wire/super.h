@@ -37,7 +37,7 @@ struct rpmi_super {
     uint32_t entries;     /* of the directory: objects that the pool has room for */
 };
 
-/* How many objects formatting gives a pool of @pool_bytes room for. */
+/* How many objects a pool of @pool_bytes has room for. */
 uint32_t rpmi_super_entries(uint64_t pool_bytes);
 
 /* Write RPMI_SUPER_BYTES with the magic word left 0. Returns the magic word that makes the
