@@ -87,16 +87,15 @@ class Search
         rpm_conn *conn = servers_.connection(server).conn();
         const std::string &database = cluster_.schema().name();
 
-        for (const rpm_entry &entry : objects_under(conn, database_prefix(database)))
-            if (coordinator_in(entry.name, database))
-                look_at_log(conn, entry.name);
+        for (uint32_t coordinator : coordinators_on(conn, database))
+            look_at_log(conn, log_name(database, coordinator));
     }
 
-    void look_at_log(rpm_conn *conn, const char *name)
+    void look_at_log(rpm_conn *conn, const std::string &name)
     {
         rpm_log_opts opts = rpm_log_opts_init();
         rpm_log *log = nullptr;
-        int err = rpm_log_open(conn, name, &opts, &log);
+        int err = rpm_log_open(conn, name.c_str(), &opts, &log);
 
         if (err == RPM_E_NOENT)
             return;

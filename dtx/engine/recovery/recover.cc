@@ -285,18 +285,6 @@ bool AllLogs::take(uint32_t coordinator, uint64_t create_bytes)
     return true;
 }
 
-/* The coordinators that have a log on a server, from low to high numbers. */
-static std::vector<uint32_t> coordinators_on(rpm_conn *conn, const std::string &database)
-{
-    std::vector<uint32_t> found;
-
-    for (const rpm_entry &entry : objects_under(conn, database_prefix(database)))
-        if (std::optional<uint32_t> number = coordinator_in(entry.name, database))
-            found.push_back(*number);
-    std::sort(found.begin(), found.end());
-    return found;
-}
-
 uint32_t AllLogs::take_over()
 {
     uint32_t coordinators = 0;
