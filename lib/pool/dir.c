@@ -31,7 +31,7 @@ static uint64_t slot_offset(const struct rpmi_service *service, uint32_t index)
 
 static struct rpmi_sorted *by_place(struct rpmi_service *service, bool dram)
 {
-    return &service->by_place[dram ? RPMI_AREA_DRAM : RPMI_AREA_POOL];
+    return &service->by_place[rpmi_area_of(dram)];
 }
 
 static void lists_add(struct rpmi_service *service, struct rpmi_object *object)
@@ -164,7 +164,8 @@ int rpmi_dir_load(struct rpmi_service *service)
     }
     /* All entries are valid: from here on the pool may be changed. */
     for (uint32_t i = 0; i < service->super.entries && err == 0; i++)
-        err = entry_complete(service, i);
+        if (service->objects[i].used)
+            err = entry_complete(service, i);
     return err != 0 ? err : make_durable(service);
 }
 

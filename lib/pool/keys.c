@@ -62,8 +62,10 @@ int rpmi_key_grant(struct rpmi_service *service, struct rpmi_client *client, uin
 }
 
 /* The claim that @client had on the log at index @log has ended. */
-static void fence_guarded(struct rpmi_client *client, uint32_t log)
+static void fence_guarded(const struct rpmi_service *service, struct rpmi_client *client,
+                          uint32_t log)
 {
+    RPM_ASSERT(rpmi_is_pool_index(service, log));
     for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++)
         if (client->key[i].guard == log + 1)
             client->key[i].fenced = true;
@@ -101,7 +103,7 @@ void rpmi_key_drop(struct rpmi_service *service, struct rpmi_client *client, uin
         if (object->entry.kind == RPM_KIND_LOG && (entry->rights & RPMI_RIGHT_WRITE) != 0) {
             RPM_ASSERT(object->writer == client->id);
             object->writer = 0;
-            fence_guarded(client, entry->object);
+            fence_guarded(service, client, entry->object);
         }
     }
     *entry = (struct rpmi_key){ 0 };
@@ -125,7 +127,7 @@ void rpmi_key_revoke(struct rpmi_service *service, uint32_t client, uint32_t obj
         key->state = RPMI_KEY_REVOKED;
         service->objects[object].keys--;
     }
-    fence_guarded(holder, object);
+    fence_guarded(service, holder, object);
 }
 
 int rpmi_service_access(const struct rpmi_service *service, uint32_t client, uint32_t key,
@@ -158,7 +160,7 @@ int rpmi_service_access(const struct rpmi_service *service, uint32_t client, uin
         return RPM_E_DENIED;
     if ((rights & RPMI_RIGHT_ATOMIC) != 0 && !rpmi_is_aligned(offset, sizeof(uint64_t)))
         return RPM_E_INVAL;
-    span->area = rpmi_object_volatile(object) ? RPMI_AREA_DRAM : RPMI_AREA_POOL;
+    span->area = rpmi_area_of(rpmi_object_volatile(object));
     span->offset = object->entry.offset + offset;
     return 0;
 }
@@ -187,7 +189,7 @@ int rpmi_service_extent(const struct rpmi_service *service, uint32_t client, uin
         return RPM_E_FENCED;
     object = &service->objects[entry->object];
     *extent = (struct rpmi_extent){
-        .area = rpmi_object_volatile(object) ? RPMI_AREA_DRAM : RPMI_AREA_POOL,
+        .area = rpmi_area_of(rpmi_object_volatile(object)),
         .offset = object->entry.offset,
         .bytes = object->entry.bytes,
         .guarded_bytes = object->entry.kind == RPM_KIND_LOG ? RPMI_LOG_HEADER_BYTES : 0,

@@ -37,7 +37,7 @@ struct gap {
  * bytes. */
 static bool next_gap(const struct rpmi_service *service, bool dram, struct gap *gap)
 {
-    const struct rpmi_sorted *list = &service->by_place[dram ? RPMI_AREA_DRAM : RPMI_AREA_POOL];
+    const struct rpmi_sorted *list = &service->by_place[rpmi_area_of(dram)];
     uint64_t end = area_end(service, dram);
 
     if (gap->at == 0) {

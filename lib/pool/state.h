@@ -84,6 +84,11 @@ static inline bool rpmi_is_pool_index(const struct rpmi_service *service, uint32
     return index < service->super.entries;
 }
 
+static inline enum rpmi_area rpmi_area_of(bool dram)
+{
+    return dram ? RPMI_AREA_DRAM : RPMI_AREA_POOL;
+}
+
 /* The places in objects[] of one area: from first to the one before past. */
 static inline uint32_t rpmi_area_first(const struct rpmi_service *service, bool dram)
 {

@@ -108,7 +108,7 @@ static int wait_for_slot(struct wait *wait, uint32_t slot)
 
 static struct rpmi_stuck *find_stuck(struct rpm_server *server, uint64_t header_offset)
 {
-    for (uint32_t i = 0; i < RPMI_POOL_ENTRIES_MAX; i++)
+    for (uint32_t i = 0; i < server->stuck_n; i++)
         if (server->stuck[i].header_offset == header_offset)
             return &server->stuck[i];
     return NULL;
@@ -125,13 +125,17 @@ static uint64_t fence_deadline(struct rpm_server *server, uint64_t header_offset
 
 static void record_outcome(const struct wait *wait, int err)
 {
-    struct rpmi_stuck *stuck = find_stuck(wait->server, wait->header_offset);
+    struct rpm_server *server = wait->server;
+    struct rpmi_stuck *stuck = find_stuck(server, wait->header_offset);
 
-    if (stuck == NULL && err != 0)
-        stuck = find_stuck(wait->server, 0);
-    if (stuck != NULL)
-        *stuck = err == 0 ? (struct rpmi_stuck){ 0 }
-                          : (struct rpmi_stuck){ wait->header_offset, wait->deadline_ns };
+    if (stuck == NULL && err != 0 && server->stuck_n < RPMI_POOL_ENTRIES_MAX)
+        stuck = &server->stuck[server->stuck_n++];
+    if (stuck == NULL)
+        return;
+    if (err != 0)
+        *stuck = (struct rpmi_stuck){ wait->header_offset, wait->deadline_ns };
+    else
+        *stuck = server->stuck[--server->stuck_n];
 }
 
 static int wait_for_all(struct wait *wait)

@@ -31,8 +31,8 @@
 
 /* A log whose fenced writer did not leave its guarded section in time (fence.c). */
 struct rpmi_stuck {
-    uint64_t header_offset; /* 0: free */
-    uint64_t deadline_ns;   /* until which the first claim waited for that writer */
+    uint64_t header_offset;
+    uint64_t deadline_ns; /* until which the first claim waited for that writer */
 };
 
 struct rpmi_serve_stats {
@@ -78,7 +78,8 @@ struct rpm_server {
     uint32_t socket_mode;
     uint32_t server_epoch;
     uint64_t fence_ns;
-    struct rpmi_stuck stuck[RPMI_POOL_ENTRIES_MAX];
+    struct rpmi_stuck stuck[RPMI_POOL_ENTRIES_MAX]; /* stuck_n, of different logs */
+    uint32_t stuck_n;
     char secret[RPMI_SECRET_BYTES];
     struct rpm_facts facts;
     uint32_t ddio;        /* enum rpm_answer: as the operator declared it, 0: not declared */

@@ -350,11 +350,11 @@ static void use(rpm_sim *sim)
     int err;
 
     FUZZ_CHECK(rpm_sim_connect(sim, 0, nullptr, &conn) == 0);
-    while ((err = rpm_conn_next(conn, &entry)) == 1) {
+    for (uint32_t i = 0; (err = rpm_conn_next(conn, &entry)) == 1; i++) {
         bool wrote = false;
         uint64_t lsn = 0;
 
-        FUZZ_CHECK(entry.bytes <= POOL_BYTES);
+        FUZZ_CHECK(i < rpmi_super_entries(POOL_BYTES) && entry.bytes <= POOL_BYTES);
         FUZZ_CHECK(strnlen(entry.name, sizeof(entry.name)) < sizeof(entry.name));
         if (entry.kind == RPM_KIND_REGION)
             use_region(conn, entry);

@@ -7,6 +7,7 @@ extern "C" {
 #include "base/err.h"
 #include "base/limits.h"
 #include "pool/service.h"
+#include "wire/super.h"
 }
 #include "fuzz.h"
 
@@ -166,7 +167,7 @@ static std::vector<rpmi_reply> listed(rpmi_service *service)
     for (uint32_t seen = 0;; seen++) {
         rpmi_reply reply = {};
 
-        FUZZ_CHECK(seen <= RPMI_POOL_ENTRIES_MAX + RPMI_DRAM_ENTRIES);
+        FUZZ_CHECK(seen <= rpmi_super_entries(POOL_BYTES) + RPMI_DRAM_ENTRIES);
         rpmi_service_call(service, client, &call, &reply);
         if (reply.status != 0)
             break;

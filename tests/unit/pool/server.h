@@ -82,15 +82,16 @@ struct PoolServer : loop::Server {
     {
         std::vector<std::string> names;
 
-        for (;;) {
+        for (uint32_t i = 0; i < service->objects_n + 1; i++) {
             rpmi_reply reply = next(client, names.empty() ? "" : names.back());
 
             if (reply.status != 0) {
                 CHECK(reply.status == RPM_E_RANGE);
-                return names;
+                break;
             }
             names.push_back(reply.name);
         }
+        return names;
     }
 
     int access(uint32_t client, uint32_t key, uint64_t offset, uint64_t len, uint32_t rights,
