@@ -210,6 +210,10 @@ TEST_CASE("super: another version, a truncated file and fields out of bounds are
     Bytes forged = made_super();
     forge_super(forged, 40, 40960);
     REQUIRE(rpmi_super_get(forged.data(), POOL_BYTES, &out) == 0);
+    // A larger directory than a pool of this size has, though there is room for it.
+    Bytes larger = forged;
+    forge_super(larger, 48, 129);
+    REQUIRE(rpmi_super_get(larger.data(), POOL_BYTES, &out) == RPM_E_CORRUPT);
     out = {};
     forge_super(forged, 32, 4096 + 64);
     REQUIRE(rpmi_super_get(forged.data(), POOL_BYTES, &out) == RPM_E_CORRUPT);
