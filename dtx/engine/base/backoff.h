@@ -8,7 +8,8 @@
  * t0 and 1024 t0. Every 20 ms the session adapts. If more than half of the attempts failed, it
  * halves the number of transactions under way; if that is 1 already, it doubles the limit. If fewer
  * than a tenth failed, it doubles that number; if that is at its maximum already, it halves the
- * limit.
+ * limit. Conflicts with a lock whose owner is dead or stopped do not count: fewer transactions
+ * under way would not free it, and those that need other rows would wait, too.
  *
  * Tests: tests/unit/dtx/engine/base/backoff_test.cpp
  */
@@ -47,18 +48,19 @@ class Backoff
             adapt(now);
     }
 
-    /* Attempt @nth of a transaction, counted from 1, ended in a conflict. Returns how long to wait
-     * before the next attempt. */
-    uint64_t wait_ns(uint32_t nth, uint64_t now, SplitMix64 &random)
+    /* Attempt @nth of a transaction, counted from 1, ended in a conflict; @is_stuck: with a lock
+     * that the same attempt holds for long. Returns how long to wait before the next attempt. */
+    uint64_t wait_ns(uint32_t nth, bool is_stuck, uint64_t now, SplitMix64 &random)
     {
         DTX_ASSERT(nth >= 1);
-        retries_++;
+        retries_ += is_stuck ? 0 : 1;
         if (now - epoch_ns_ >= kEpochNs)
             adapt(now);
         if (!waits_)
             return 0;
 
-        uint64_t base = std::min(kFirstNs << std::min(nth - 1, 10u), limit_ns_);
+        uint64_t base =
+            is_stuck ? kLastNs : std::min(kFirstNs << std::min(nth - 1, 10u), limit_ns_);
 
         return base + random.below(kFirstNs);
     }

@@ -47,7 +47,7 @@ class Lease
 
         if (found == locks_.end() || now - found->second.last_ns > kLooks * lease_ns_) {
             forget(now);
-            locks_[word] = { now, 0, kAskFirstNs };
+            locks_[word] = { now, 0, kAskFirstNs, false };
             return Verdict::fresh;
         }
 
@@ -58,12 +58,23 @@ class Lease
         if (lock.held_ns >= lease_ns_) {
             lock.held_ns = 0;
             lock.ask_ns = kAskFirstNs;
+            lock.is_long = true;
             return Verdict::over;
         }
         if (lock.held_ns < lock.ask_ns)
             return Verdict::held;
         lock.ask_ns *= 2;
+        lock.is_long = true;
         return Verdict::ask;
+    }
+
+    /* Has the session waited for this lock for so long that it has asked for the owner, or for a
+     * whole lease? */
+    bool is_long(uint64_t word) const
+    {
+        auto found = locks_.find(word);
+
+        return found != locks_.end() && found->second.is_long;
     }
 
   private:
@@ -71,6 +82,7 @@ class Lease
         uint64_t last_ns; /* time of the last conflict */
         uint64_t held_ns; /* counted since the first conflict, or since the last verdict over */
         uint64_t ask_ns;  /* ask when held_ns reaches this */
+        bool is_long;
     };
 
     /* Forget locks that caused no conflict for a while: they are most likely free by now. */

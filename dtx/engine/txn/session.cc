@@ -462,7 +462,8 @@ Task<void> Session::back_off(Progress &progress, BlockingLock blocking_lock, uin
                                     " conflicts (conflicts_max " + std::to_string(most) +
                                     "); raise the limit, or touch fewer rows at once");
     co_await state_->scheduler.sleep_until(
-        now + state_->backoff.wait_ns(conflicts, now, state_->scheduler.random()));
+        now + state_->backoff.wait_ns(conflicts, state_->lease.is_long(blocking_lock.attempt), now,
+                                      state_->scheduler.random()));
 }
 
 Scheduler::Turn Session::turn()

@@ -17,9 +17,9 @@ void pass(Backoff &backoff, uint64_t *now, uint32_t in_vain, uint32_t tries = 20
     for (uint32_t i = in_vain; i < tries; i++)
         backoff.done(*now);
     for (uint32_t i = 1; i < in_vain; i++)
-        (void)backoff.wait_ns(i, *now, rng);
+        (void)backoff.wait_ns(i, false, *now, rng);
     *now += Backoff::kEpochNs;
-    (void)backoff.wait_ns(1, *now, rng);
+    (void)backoff.wait_ns(1, false, *now, rng);
 }
 
 } // namespace
@@ -30,13 +30,13 @@ TEST_CASE("dtx: back-off starts small, and its limit follows the conflicts", "[u
     dtx::SplitMix64 rng(1);
     uint64_t now = Backoff::kEpochNs;
 
-    CHECK(backoff.wait_ns(1, now, rng) < 2 * Backoff::kFirstNs);
+    CHECK(backoff.wait_ns(1, false, now, rng) < 2 * Backoff::kFirstNs);
     for (int epoch = 0; epoch < 30; epoch++)
         pass(backoff, &now, 20);
     CHECK(backoff.limit_ns() == Backoff::kLastNs);
     CHECK(backoff.depth() == Backoff::kDepthMost);
-    CHECK(backoff.wait_ns(11, now, rng) >= Backoff::kLastNs);
-    CHECK(backoff.wait_ns(1, now, rng) < 2 * Backoff::kFirstNs);
+    CHECK(backoff.wait_ns(11, false, now, rng) >= Backoff::kLastNs);
+    CHECK(backoff.wait_ns(1, false, now, rng) < 2 * Backoff::kFirstNs);
     for (int epoch = 0; epoch < 30; epoch++)
         pass(backoff, &now, 1);
     CHECK(backoff.limit_ns() == Backoff::kFirstNs);
@@ -91,6 +91,23 @@ TEST_CASE("dtx: without back-off waits are 0, and conflicts still reduce the dep
     uint64_t now = Backoff::kEpochNs;
 
     pass(backoff, &now, 15);
-    CHECK(backoff.wait_ns(10, now, rng) == 0);
+    CHECK(backoff.wait_ns(10, false, now, rng) == 0);
     CHECK(backoff.depth() == 32);
+}
+
+TEST_CASE(
+    "dtx: conflicts with a lock that is held for long make the session neither narrow nor slow",
+    "[unit]")
+{
+    Backoff backoff;
+    dtx::SplitMix64 rng(1);
+    uint64_t now = Backoff::kEpochNs;
+
+    for (int epoch = 0; epoch < 10; epoch++, now += Backoff::kEpochNs) {
+        backoff.done(now);
+        for (uint32_t i = 1; i < 20; i++)
+            CHECK(backoff.wait_ns(i, true, now, rng) >= Backoff::kLastNs);
+    }
+    CHECK(backoff.depth() == Backoff::kDepthMost);
+    CHECK(backoff.limit_ns() == Backoff::kFirstNs);
 }

@@ -70,3 +70,31 @@ TEST_CASE("dtx: a lease forgets locks that were met once", "[unit]")
     CHECK(lease.met(99999, 100000 * 1000) == Verdict::held);
     CHECK(lease.met(1, 100000 * 1000) == Verdict::fresh);
 }
+
+TEST_CASE("dtx: a lock is held for long from the first question for its owner on", "[unit]")
+{
+    Lease lease(100 * kMs);
+    bool asked = false;
+
+    CHECK_FALSE(lease.is_long(1));
+    for (uint64_t now = kMs; now <= 200 * kMs; now += kMs) {
+        asked = lease.met(1, now) == Verdict::ask || asked;
+        CHECK(lease.is_long(1) == asked); // after the lease, too
+    }
+    CHECK(asked);
+    CHECK_FALSE(lease.is_long(2));
+}
+
+TEST_CASE("dtx: a lock whose lease is shorter than the time to ask is held for long after it",
+          "[unit]")
+{
+    Lease lease(Lease::kAskFirstNs / 2);
+
+    for (uint64_t now = kMs; !lease.is_long(1); now += kMs / 10) {
+        REQUIRE(now < 100 * kMs);
+
+        bool is_over = lease.met(1, now) == Verdict::over;
+
+        CHECK(is_over == lease.is_long(1));
+    }
+}
