@@ -7,7 +7,7 @@
 #include <dtx/session.h>
 
 #include "engine/base/assert.h"
-#include "engine/recovery/recover.h"
+#include "engine/recovery/takeover.h"
 #include "engine/store/operation_batch.h"
 #include "engine/txn/commit.h"
 #include "engine/txn/session_state.h"
@@ -421,21 +421,47 @@ Task<bool> Session::handle_lock_owner(BlockingLock lock, uint64_t joined)
         if (own)
             co_await rejoin_after_commits(joined, true);
         else if (over)
-            take_over(coordinator, Claim::takeover);
+            co_await take_over(coordinator, Claim::takeover);
         else if (servers.is_disconnected(coordinator))
-            take_over(coordinator, Claim::inherit);
+            co_await take_over(coordinator, Claim::inherit);
     }
     co_return verdict == Lease::Verdict::fresh || over;
 }
 
 /* Completes what the coordinator has left and frees its locks. With Claim::inherit only if its
  * owner is still disconnected: an owner that was joining again when the server was asked about it
- * may have transactions under way by now, which this session must not fence. */
-void Session::take_over(uint32_t coordinator, Claim claim)
+ * may have transactions under way by now, which this session must not fence. The other coroutines
+ * go on meanwhile; one that meets a lock of the same coordinator backs off, as before the lease has
+ * passed. Where steps interleave, or a test connects to the servers, this thread does the work: a
+ * run does not depend on the clock there, and the device model belongs to this thread. */
+Task<void> Session::take_over(uint32_t coordinator, Claim claim)
 {
+    struct Entry {
+        Entry(std::set<uint32_t> &all, uint32_t number) : entries(all), coordinator(number) {}
+        ~Entry()
+        {
+            entries.erase(coordinator);
+        }
+        std::set<uint32_t> &entries;
+        uint32_t coordinator;
+    };
+
     DTX_ASSERT(coordinator != state_->coordinator); /* it would fence itself: rejoin() instead */
+    if (!state_->taken_over.insert(coordinator).second)
+        co_return;
+
+    Entry entry(state_->taken_over, coordinator);
+
     try {
-        (void)recover_one(state_->cluster, coordinator, claim);
+        if (state_->scheduler.interleaves() || state_->cluster.options().dial) {
+            (void)recover_one(state_->cluster, coordinator, claim);
+            co_return;
+        }
+
+        Takeover takeover(state_->cluster, coordinator, claim);
+
+        co_await readable(takeover.fd());
+        takeover.finish();
     } catch (const Fenced &) {
         /* Another session is taking over from it. */
     } catch (const Error &error) {

@@ -18,6 +18,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace dtx
@@ -63,7 +64,8 @@ struct Session::State {
     const Cluster &cluster;
     uint32_t coordinator; /* kAnyCoordinator until the session has joined under one */
     Listener *listener;
-    Scheduler scheduler;
+    std::set<uint32_t> taken_over; /* coordinators whose Takeover runs, see Session::take_over() */
+    Scheduler scheduler;           /* its end ends the coroutines that use what is above */
     Store store;
     Backoff backoff;
     uint64_t pass = 0;          /* of the scheduler, in which a transaction ended last */

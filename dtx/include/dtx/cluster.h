@@ -54,7 +54,8 @@ struct Options {
                                         0: 30 s */
     /* Called when a session has waited for a second, or has found a copy damaged and stored it
      * again, with a text for the operator that names the server and says what to do. Called by the
-     * thread of any session, by one thread at a time. Empty: the text goes to standard error. */
+     * thread of any session, or by one that takes over from a dead session, by one thread at a
+     * time. Empty: the text goes to standard error. */
     std::function<void(const std::string &text)> notice;
     std::string secret;        /* shared with the servers; empty: none */
     std::string hints = "all"; /* of librpm */

@@ -317,7 +317,7 @@ class Session
     bool is_under_way(uint64_t txn) const;
     Task<bool> is_held(BlockingLock lock);
     Task<bool> handle_lock_owner(BlockingLock lock, uint64_t joined);
-    void take_over(uint32_t coordinator, Claim claim);
+    Task<void> take_over(uint32_t coordinator, Claim claim);
     Task<void> back_off(Progress &progress, BlockingLock blocking_lock, uint64_t joined);
     bool may_enter() const;
     bool wants_numbers() const;

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/recovery/takeover.h"
+
+#include "engine/base/backoff.h"
+#include "support/descriptors.h"
+#include "unit/dtx/engine/dead.h"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <netinet/in.h>
+#include <optional>
+#include <poll.h>
+#include <set>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <thread>
+
+using dtx::Claim;
+using dtx::Session;
+using dtx::Status;
+using dtx::Takeover;
+using dtx::Task;
+using dtx::Txn;
+
+namespace
+{
+
+constexpr uint32_t kDead = 7; // as die_over() has it
+constexpr uint64_t kTimeoutUs = 20000000;
+
+// A server's address that passes bytes on to the server, and can be shut: who connects then is kept
+// waiting.
+class Gate
+{
+  public:
+    explicit Gate(const std::string &url)
+    {
+        size_t begin = url.find("://") + 3;
+        size_t colon = url.find(':', begin);
+        size_t slash = url.find('/', colon);
+
+        server_.sin_family = AF_INET;
+        server_.sin_port = htons(static_cast<uint16_t>(std::stoi(url.substr(colon + 1))));
+        server_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        own_ = server_;
+        own_.sin_port = 0;
+        listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        socklen_t bytes = sizeof(own_);
+        auto *address = reinterpret_cast<sockaddr *>(&own_);
+
+        REQUIRE(bind(listener_, address, bytes) == 0);
+        REQUIRE(listen(listener_, 64) == 0);
+        REQUIRE(getsockname(listener_, address, &bytes) == 0);
+        url_ = "tcp://127.0.0.1:" + std::to_string(ntohs(own_.sin_port)) + url.substr(slash);
+        thread_ = std::thread([this] { pass_on(); });
+    }
+    Gate(const Gate &) = delete;
+    ~Gate()
+    {
+        ends_ = true;
+        thread_.join();
+        for (const pollfd &end : ends)
+            close(end.fd);
+        close(listener_);
+    }
+    const std::string &url() const
+    {
+        return url_;
+    }
+    void shut(bool is_shut)
+    {
+        is_shut_ = is_shut;
+    }
+    // Does a connection wait at the gate?
+    bool is_awaited() const
+    {
+        pollfd waiting = { listener_, POLLIN, 0 };
+
+        return is_shut_ && poll(&waiting, 1, 0) == 1;
+    }
+    int passed() const
+    {
+        return passed_;
+    }
+
+  private:
+    void pass_on()
+    {
+        while (!ends_) {
+            pollfd waiting = { listener_, POLLIN, 0 };
+
+            if (!is_shut_ && poll(&waiting, 1, 0) == 1)
+                connect_one();
+            if (poll(ends.data(), ends.size(), 1) <= 0)
+                continue;
+            for (size_t i = 0; i < ends.size(); i++)
+                if (ends[i].revents != 0)
+                    pass(i);
+        }
+    }
+    void connect_one()
+    {
+        int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+        int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        if (client < 0 ||
+            connect(server, reinterpret_cast<sockaddr *>(&server_), sizeof(server_)) != 0)
+            abort();
+        ends.push_back({ client, POLLIN, 0 });
+        ends.push_back({ server, POLLIN, 0 });
+        passed_++;
+    }
+    // The other end of a connection is its neighbour.
+    void pass(size_t i)
+    {
+        char bytes[65536];
+        ssize_t got = recv(ends[i].fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        size_t other = i ^ 1;
+
+        ends[i].revents = 0;
+        for (ssize_t sent = 0; sent < got;) {
+            ssize_t n =
+                send(ends[other].fd, bytes + sent, static_cast<size_t>(got - sent), MSG_NOSIGNAL);
+
+            if (n <= 0)
+                break;
+            sent += n;
+        }
+        if (got <= 0) {
+            (void)shutdown(ends[other].fd, SHUT_WR);
+            ends[i].events = 0;
+        }
+    }
+
+    std::string url_;
+    sockaddr_in server_{};
+    sockaddr_in own_{};
+    int listener_ = -1;
+    std::vector<pollfd> ends; // of the gate's thread: a client's, its server's, and so on
+    std::atomic<bool> is_shut_ = false;
+    std::atomic<bool> ends_ = false;
+    std::atomic<int> passed_ = 0;
+    std::thread thread_;
+};
+
+// Two servers, the second behind a gate for sessions of the cluster here. A dead session has locked
+// row 3.
+struct Gated {
+    Gated() : db(2, {}, Tables(), "tcp"), gate(db.cluster->options().urls[1])
+    {
+        dtx::Options options = db.cluster->options();
+
+        options.urls[1] = gate.url();
+        options.timeout_us = kTimeoutUs;
+        cluster.emplace(db.tables.schema, options);
+        session.emplace(*cluster, 0);
+        for (uint64_t key : { 3, 4 })
+            REQUIRE(now(*session, [&](Txn &txn) -> Task<bool> {
+                        co_return co_await txn.insert(db.tables.accounts, key, Account{ 100 });
+                    }) == Status::committed);
+        die_over(db, 3, 200, 0, 0, kDead);
+    }
+    // A coroutine that needs the dead session's row.
+    Task<void> meet()
+    {
+        auto outcome = co_await session->transact([this](Txn &txn) -> Task<bool> {
+            auto row = co_await txn.read_for_update(db.tables.accounts, 3);
+
+            row->cents++;
+            co_return co_await txn.write(db.tables.accounts, 3, *row);
+        });
+        met += outcome.status == Status::committed ? 1 : 0;
+    }
+    Task<void> add_one()
+    {
+        (void)co_await session->transact([this](Txn &txn) -> Task<bool> {
+            auto row = co_await txn.read_for_update(db.tables.accounts, 4);
+
+            row->cents++;
+            co_return co_await txn.write(db.tables.accounts, 4, *row);
+        });
+    }
+    Task<void> go_on(int many)
+    {
+        uint64_t until_ns = dtx::now_ns() + 20000000000;
+
+        while (!gate.is_awaited() && dtx::now_ns() < until_ns)
+            co_await session->turn();
+        for (int i = 0; gate.is_awaited() && i < many; i++, went_on++)
+            co_await add_one();
+    }
+
+    Database db;
+    Gate gate;
+    std::optional<dtx::Cluster> cluster;
+    std::optional<Session> session;
+    int met = 0;
+    int went_on = 0;
+};
+
+// Those of this process, by number.
+std::set<std::string> threads()
+{
+    std::set<std::string> found;
+
+    for (const auto &entry : std::filesystem::directory_iterator("/proc/self/task"))
+        found.insert(entry.path().filename());
+    return found;
+}
+
+// The signals that a thread blocks, in hexadecimal. @thread: its number, "self": the caller.
+std::string blocked(const std::string &thread)
+{
+    std::ifstream status(thread == "self" ? "/proc/thread-self/status"
+                                          : "/proc/self/task/" + thread + "/status");
+    std::string word;
+
+    while (status >> word && word != "SigBlk:")
+        ;
+    status >> word;
+    return word;
+}
+
+} // namespace
+
+TEST_CASE("dtx: while a session takes over from a dead one, its other coroutines go on", "[unit]")
+{
+    Gated at;
+    size_t before = threads().size();
+    size_t most = 0;
+    uint64_t gap_ns = 0; // for which the other coroutine did not run
+    std::vector<Task<void>> tasks;
+    auto go_on = [&]() -> Task<void> {
+        uint64_t begin_ns = dtx::now_ns();
+        uint64_t last_ns = begin_ns;
+
+        // For long enough that conflicts would make the session narrow.
+        while (last_ns - begin_ns < 25 * dtx::Backoff::kEpochNs || at.went_on < 100) {
+            co_await at.go_on(10);
+            most = std::max(most, threads().size());
+            gap_ns = std::max(gap_ns, dtx::now_ns() - last_ns);
+            last_ns = dtx::now_ns();
+        }
+        at.gate.shut(false);
+    };
+
+    at.gate.shut(true);
+    for (int i = 0; i < 3; i++)
+        tasks.push_back(at.meet());
+    tasks.push_back(go_on());
+    at.session->run(std::move(tasks));
+    CHECK(gap_ns < kTimeoutUs * 1000 / 2);
+    CHECK(at.met == 3);
+    CHECK(most == before + 1); // one of the three took over
+}
+
+TEST_CASE("takeover: its destructor waits for the end and leaves no descriptor", "[unit]")
+{
+    Gated at;
+    int passed = at.gate.passed();
+    int before = open_descriptors();
+    std::thread opener;
+
+    at.gate.shut(true);
+    {
+        Takeover takeover(*at.cluster, kDead, Claim::inherit);
+
+        opener = std::thread([&] {
+            const timespec pause = { 0, 100000000 };
+
+            nanosleep(&pause, nullptr);
+            at.gate.shut(false);
+        });
+    }
+    CHECK(at.gate.passed() == passed + 1);
+    opener.join();
+    CHECK(open_descriptors() <= before + 2); // the gate's two ends of the connection are left
+}
+
+TEST_CASE("takeover: its descriptor tells the end, and finish() throws what the recovery threw",
+          "[unit]")
+{
+    Database db;
+    std::optional<Session> owner(std::in_place, *db.cluster, kDead);
+
+    for (bool is_dead : { false, true }) {
+        if (is_dead)
+            owner.reset();
+
+        Takeover takeover(*db.cluster, kDead, Claim::inherit);
+        pollfd ended = { takeover.fd(), POLLIN, 0 };
+
+        CHECK(poll(&ended, 1, 20000) == 1);
+        CHECK(code_of([&] { takeover.finish(); }) == (is_dead ? 0 : RPM_E_OWNED));
+    }
+}
+
+TEST_CASE("takeover: its thread gets no signals, and the caller gets as many as before", "[unit]")
+{
+    Gated at;
+    std::set<std::string> before = threads();
+    std::string own = blocked("self");
+    std::vector<std::string> masks;
+
+    at.gate.shut(true);
+    {
+        Takeover takeover(*at.cluster, kDead, Claim::inherit);
+
+        CHECK(blocked("self") == own);
+        while (!at.gate.is_awaited()) // the thread runs
+            std::this_thread::yield();
+        for (const std::string &thread : threads())
+            if (before.count(thread) == 0)
+                masks.push_back(blocked(thread));
+        at.gate.shut(false);
+    }
+    REQUIRE(masks.size() == 1);
+    CHECK((std::stoull(masks[0], nullptr, 16) >> (SIGUSR1 - 1) & 1) == 1);
+    CHECK((std::stoull(own, nullptr, 16) >> (SIGUSR1 - 1) & 1) == 0);
+}
+
+TEST_CASE("takeover: without a descriptor it is an error that says so", "[unit]")
+{
+    Database db;
+    rlimit before;
+    rlimit none;
+
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    none = before;
+    none.rlim_cur = 0;
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+
+    int code = code_of([&] { Takeover takeover(*db.cluster, kDead, Claim::inherit); });
+
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK(code == RPM_E_NOMEM);
+}
