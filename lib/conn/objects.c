@@ -33,6 +33,10 @@ int rpm_conn_next(struct rpm_conn *conn, struct rpm_entry *entry)
     err = rpmi_conn_call(conn, &call, &reply);
     if (err != 0)
         return err == RPM_E_RANGE ? 0 : err;
+    /* Else a faulty server could keep the caller in an endless listing. */
+    if (memchr(reply.name, '\0', sizeof(reply.name)) == NULL || strcmp(reply.name, call.name) <= 0)
+        return rpmi_fail(RPM_E_PROTO, "the server lists '%.*s' as the name that follows '%s'",
+                         (int)sizeof(reply.name) - 1, reply.name, call.name);
     ours.kind = reply.object;
     ours.bytes = reply.bytes;
     ours.writer = reply.writer;

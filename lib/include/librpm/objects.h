@@ -72,7 +72,8 @@ static inline struct rpm_room rpm_room_init(void)
  *         exist; empty: from the first. out: the object, when 1 is returned; else unchanged.
  *
  * Returns 1 with an entry, 0 past the last one.
- * Errors:   RPM_E_INVAL, RPM_E_OPTS, RPM_E_NAME, RPM_E_LOST, RPM_E_TIMEDOUT.
+ * Errors:   RPM_E_INVAL, RPM_E_OPTS, RPM_E_NAME, RPM_E_LOST, RPM_E_TIMEDOUT; RPM_E_PROTO: the
+ *           server answers with a name that does not follow.
  * Threads:  one per conn.
  * Cost:     one message round trip.
  */

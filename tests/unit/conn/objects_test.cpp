@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "support/loop.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -67,6 +68,33 @@ TEST_CASE("objects: what stays is listed once while others come and go", "[unit]
         }
     }
     CHECK(seen == std::vector<std::string>{ "a", "c", "d", "e", "g" });
+}
+
+TEST_CASE("objects: a server that does not list in the order of names is an error", "[unit]")
+{
+    Server server;
+    Conn conn(server, queued());
+    rpm_entry entry = rpm_entry_init();
+    std::string next;
+
+    conn.link->on_reply = [&](const rpmi_call &call, rpmi_reply &reply) {
+        REQUIRE(call.kind == RPMI_CALL_NEXT);
+        reply.status = 0;
+        memset(reply.name, 0, sizeof(reply.name));
+        memcpy(reply.name, next.data(), std::min(next.size(), sizeof(reply.name)));
+    };
+    strcpy(entry.name, "c");
+    for (std::string wrong : { std::string(), std::string("a"), std::string("c"),
+                               std::string("b/d"), std::string(sizeof(entry.name), 'x') }) {
+        CAPTURE(wrong);
+        next = wrong;
+        CHECK(rpm_conn_next(conn, &entry) == RPM_E_PROTO);
+        CHECK(std::string(rpm_last_error()).find("follows 'c'") != std::string::npos);
+        CHECK(std::string(entry.name) == "c");
+    }
+    next = "c/d";
+    CHECK(rpm_conn_next(conn, &entry) == 1);
+    CHECK(std::string(entry.name) == "c/d");
 }
 
 TEST_CASE("objects: the room of a server for more of them", "[unit]")
