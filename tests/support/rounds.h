@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // rounds.h: how often a test repeats something, and from which seed on. Under sanitizers and under
 // an emulator of another architecture a round costs ten times as much or more, and what these find
-// does not depend on the number of rounds: a quarter of the rounds is enough there, and of all
-// combinations of options only enough to take each branch once.
+// does not depend on the number of rounds: a quarter of the rounds is enough there, an eighth under
+// the emulator, and of all combinations of options only enough to take each branch once.
 #ifndef TESTS_SUPPORT_ROUNDS_H
 #define TESTS_SUPPORT_ROUNDS_H
 
@@ -26,7 +26,11 @@ inline constexpr bool kSlow = false;
 
 constexpr uint64_t rounds(uint64_t count)
 {
+#ifdef RPM_EMULATED
+    return (count + 7) / 8;
+#else
     return kSlow ? (count + 3) / 4 : count;
+#endif
 }
 
 // The first seed of a test: the same in each run, unless LIBRPM_TEST_SEED moves it.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "support/rounds.h"
 #include "unit/log/kinds.h"
 
 extern "C" {
@@ -65,12 +66,12 @@ TEST_CASE("fast path: the remote memory is the same as the general path leaves i
     uint64_t full = 0;
 
     rpmi_rng_seed(&rng, line_bytes);
-    for (int i = 0; i < 1500; i++) {
+    for (uint64_t i = 0; i < rounds(1500); i++) {
         std::vector<std::string> payloads(
             rpmi_rng_chance(&rng, 300000) ? 1 + rpmi_rng_below(&rng, 12) : 1);
 
         for (std::string &each : payloads)
-            each = payload(static_cast<uint64_t>(i), random_length(&rng));
+            each = payload(i, random_length(&rng));
         std::vector<uint64_t> got = put(fast, payloads);
 
         CAPTURE(line_bytes, i, payloads.size());
@@ -85,8 +86,8 @@ TEST_CASE("fast path: the remote memory is the same as the general path leaves i
         REQUIRE((fast.server.pool.kept == plain.server.pool.kept));
         laps = info(fast.log).tail_lsn / (256 << 10);
     }
-    CHECK(laps > 10);
-    CHECK(full > 10);
+    CHECK(laps > (kSlow ? 0 : 10));
+    CHECK(full > (kSlow ? 0 : 10));
     CHECK(fast.conn.link->ops < plain.conn.link->ops / 2); // the fast path was used for all of it
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "cluster.h"
+#include "support/rounds.h"
 
 TEST_CASE("slots: a server has room for the operations that it gets, not for those of all clients",
           "[unit]")
@@ -14,7 +15,7 @@ TEST_CASE("slots: a server has room for the operations that it gets, not for tho
     made.load.servers = kServers;
     made.load.threads = 512;
     made.load.coroutines = 4;
-    made.load.transactions = 20000;
+    made.load.transactions = rounds(20000);
     rpmi_cluster_model *cluster = made.open(params);
     rpm_cost cost = rpm_cost_init();
 
