@@ -62,7 +62,7 @@ unset(CMAKE_REQUIRED_FLAGS)
 # Flags and libraries of a library that includes <infiniband/...> and <rdma/...>.
 function(rpm_rdma name)
     if(LIBRPM_RDMA_PREFIX)
-        target_include_directories(${name} BEFORE PRIVATE ${LIBRPM_RDMA_PREFIX}/include)
+        target_include_directories(${name} SYSTEM BEFORE PRIVATE ${LIBRPM_RDMA_PREFIX}/include)
     endif()
     target_compile_definitions(${name} PRIVATE $<$<BOOL:${LIBRPM_HAVE_FLUSH}>:RPMI_HAVE_WR_FLUSH>
         $<$<BOOL:${LIBRPM_HAVE_ATOMIC_WRITE}>:RPMI_HAVE_WR_ATOMIC_WRITE>)

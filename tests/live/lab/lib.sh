@@ -34,8 +34,8 @@ if [ "$ARCH" = aarch64 ]; then
     BUILD=$TOP/build/aarch64
 else
     TREE=$CACHE/tree-$(sum <<<"$TREE_SUITE ${TREE_PACKAGES[*]} ${TREE_PROGRAMS[*]}")
-    # One build folder for each source tree: CMake binds it to one.
-    BUILD=${LIBRPM_LAB_BUILD:-$CACHE/build-$(sum <<<"$TOP")}
+    # As deep in the tree as the release's: ccache then finds its objects again.
+    BUILD=${LIBRPM_LAB_BUILD:-$TOP/build-lab}
 fi
 
 # Exit codes beside those of the command in the guest.
