@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <sys/eventfd.h>
 #include <system_error>
 #include <unistd.h>
@@ -24,9 +25,9 @@ static int new_eventfd()
     int fd = eventfd(0, EFD_CLOEXEC);
 
     if (fd < 0)
-        throw Error(RPM_E_NOMEM, "no descriptor is left to take over from a dead session: " +
-                                     std::generic_category().message(errno) +
-                                     "; raise this process's limit of open files");
+        throw Error(RPM_E_NOMEM,
+                    std::string("no descriptor is left to take over from a dead session: ") +
+                        strerror(errno) + "; raise this process's limit of open files");
     return fd;
 }
 
