@@ -35,7 +35,7 @@ if [ "$ARCH" = aarch64 ]; then
 else
     TREE=$CACHE/tree-$(sum <<<"$TREE_SUITE ${TREE_PACKAGES[*]} ${TREE_PROGRAMS[*]}")
     # As deep in the tree as the release's: ccache then finds its objects again.
-    BUILD=${LIBRPM_LAB_BUILD:-$TOP/build-lab}
+    BUILD=$(realpath -m "${LIBRPM_LAB_BUILD:-$TOP/build-lab}")
 fi
 
 # Exit codes beside those of the command in the guest.
@@ -95,7 +95,7 @@ ready() {
 
 build_shared() {
     local fd
-    exec {fd}>"$BUILD.lock"
+    exec {fd}>"$CACHE/$(sum <<<"$BUILD").lock"
     flock "$fd"
     # What compiles for us ends with us, however we end.
     setpriv --pdeathsig TERM "$LAB/build" "$@"
