@@ -35,7 +35,9 @@ int rpm_conn_next(struct rpm_conn *conn, struct rpm_entry *entry)
         return err == RPM_E_RANGE ? 0 : err;
     /* Else a faulty server could keep the caller in an endless listing. */
     if (memchr(reply.name, '\0', sizeof(reply.name)) == NULL || strcmp(reply.name, call.name) <= 0)
-        return rpmi_fail(RPM_E_PROTO, "the server lists '%.*s' as the name that follows '%s'",
+        return rpmi_fail(RPM_E_PROTO,
+                         "the server lists '%.*s' after '%s', expected a name behind it in the "
+                         "order of bytes; the server is faulty: update it",
                          (int)sizeof(reply.name) - 1, reply.name, call.name);
     ours.kind = reply.object;
     ours.bytes = reply.bytes;

@@ -73,7 +73,7 @@ static inline struct rpm_room rpm_room_init(void)
  *
  * Returns 1 with an entry, 0 past the last one.
  * Errors:   RPM_E_INVAL, RPM_E_OPTS, RPM_E_NAME, RPM_E_LOST, RPM_E_TIMEDOUT; RPM_E_PROTO: the
- *           server answers with a name that does not follow.
+ *           server answers with a name that is not behind that in @entry.
  * Threads:  one per conn.
  * Cost:     one message round trip.
  */

@@ -89,7 +89,7 @@ TEST_CASE("objects: a server that does not list in the order of names is an erro
         CAPTURE(wrong);
         next = wrong;
         CHECK(rpm_conn_next(conn, &entry) == RPM_E_PROTO);
-        CHECK(std::string(rpm_last_error()).find("follows 'c'") != std::string::npos);
+        CHECK(std::string(rpm_last_error()).find("after 'c'") != std::string::npos);
         CHECK(std::string(entry.name) == "c");
     }
     next = "c/d";
