@@ -8,8 +8,12 @@
  * t0 and 1024 t0. Every 20 ms the session adapts. If more than half of the attempts failed, it
  * halves the number of transactions under way; if that is 1 already, it doubles the limit. If fewer
  * than a tenth failed, it doubles that number; if that is at its maximum already, it halves the
- * limit. Conflicts with a lock whose owner is dead or stopped do not count: fewer transactions
- * under way would not free it, and those that need other rows would wait, too.
+ * limit.
+ *
+ * A conflict with a lock that one attempt has held for about 10 ms (Lease::is_long()) does not
+ * count, and the session waits 1024 t0 before the next attempt: the owner is probably dead or
+ * stopped. Fewer transactions under way would not free the lock, but would keep out those that need
+ * other rows.
  *
  * Tests: tests/unit/dtx/engine/base/backoff_test.cpp
  */
@@ -48,8 +52,8 @@ class Backoff
             adapt(now);
     }
 
-    /* Attempt @nth of a transaction, counted from 1, ended in a conflict; @is_stuck: with a lock
-     * that the same attempt holds for long. Returns how long to wait before the next attempt. */
+    /* Attempt @nth of a transaction, counted from 1, ended in a conflict; @is_stuck:
+     * Lease::is_long() of the lock. Returns how long to wait before the next attempt. */
     uint64_t wait_ns(uint32_t nth, bool is_stuck, uint64_t now, SplitMix64 &random)
     {
         DTX_ASSERT(nth >= 1);

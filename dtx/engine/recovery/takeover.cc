@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * takeover.cc: a thread that recovers for one coordinator, and an eventfd that tells its end.
+ * takeover.cc: a thread that recovers for one coordinator, and an eventfd that becomes readable
+ * when it has ended.
  *
  * Tests: tests/unit/dtx/engine/recovery/takeover_test.cpp
  */
@@ -26,29 +27,48 @@ static int new_eventfd()
 
     if (fd < 0)
         throw Error(RPM_E_NOMEM,
-                    std::string("no descriptor is left to take over from a dead session: ") +
-                        strerror(errno) + "; raise this process's limit of open files");
+                    std::string("cannot take over from a dead session: no free descriptor (") +
+                        strerror(errno) + "); allow this process more of them (ulimit -n)");
     return fd;
 }
 
-/* Starts a thread that gets no signals: they are for the program's own threads. */
+/* While it exists, this thread and those that it starts get no signals but those of their own
+ * faults. */
+class NoSignals
+{
+  public:
+    NoSignals()
+    {
+        sigset_t all;
+
+        sigfillset(&all);
+        for (int fault : { SIGSEGV, SIGBUS, SIGILL, SIGFPE })
+            sigdelset(&all, fault);
+        pthread_sigmask(SIG_BLOCK, &all, &before_);
+    }
+    ~NoSignals()
+    {
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+    NoSignals(const NoSignals &) = delete;
+    NoSignals &operator=(const NoSignals &) = delete;
+
+  private:
+    sigset_t before_;
+};
+
+/* Signals are for the program's own threads. */
 template <class Body> static std::thread start_without_signals(Body body)
 {
-    sigset_t all;
-    sigset_t before;
+    NoSignals none;
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
     try {
-        std::thread thread(std::move(body));
-
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        return thread;
+        return std::thread(std::move(body));
     } catch (const std::system_error &error) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        throw Error(RPM_E_NOMEM,
-                    std::string("no thread is left to take over from a dead session: ") +
-                        error.what() + "; raise this user's limit of processes");
+        throw Error(
+            RPM_E_NOMEM,
+            std::string("cannot take over from a dead session: no thread could be started (") +
+                error.what() + "); allow this user more of them (ulimit -u, TasksMax)");
     }
 }
 

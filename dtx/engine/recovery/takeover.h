@@ -2,9 +2,10 @@
 /*
  * takeover.h: take over from a dead coordinator on a thread of its own.
  *
- * recover_one() waits for servers: it connects, claims logs, and installs rows by calls that block.
- * A session that called it would stop its coroutines meanwhile, for as long as librpm's timeout
- * where a server does not answer.
+ * recover_one() connects, claims logs, and installs rows. Each of these calls blocks its thread
+ * until the server answers, at most for Options::timeout_us. On the session's thread no coroutine
+ * would run meanwhile; so a second thread makes them, and writes to an eventfd when recover_one()
+ * has ended.
  *
  * Tests: tests/unit/dtx/engine/recovery/takeover_test.cpp
  */

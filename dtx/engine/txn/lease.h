@@ -68,8 +68,7 @@ class Lease
         return Verdict::ask;
     }
 
-    /* Has the session waited for this lock for so long that it has asked for the owner, or for a
-     * whole lease? */
+    /* Has met() returned ask or over for this lock? */
     bool is_long(uint64_t word) const
     {
         auto found = locks_.find(word);

@@ -415,11 +415,16 @@ Task<bool> Session::handle_lock_owner(BlockingLock lock, uint64_t joined)
     bool over = verdict == Lease::Verdict::over;
     bool asks = over || verdict == Lease::Verdict::ask;
     bool looks = asks || claim_of(lock.attempt) != state_->claims[coordinator];
+    bool held = false;
 
     joined = servers.joined();
-    if (looks && co_await is_held(lock) && asks && servers.joined() == joined) {
+    if (looks)
+        held = co_await is_held(lock);
+    if (held && asks && servers.joined() == joined) {
         if (own)
             co_await rejoin_after_commits(joined, true);
+        else if (state_->takes_over) /* one at a time: each has connections to all servers */
+            co_return verdict == Lease::Verdict::fresh;
         else if (over)
             co_await take_over(coordinator, Claim::takeover);
         else if (servers.is_disconnected(coordinator))
@@ -431,26 +436,30 @@ Task<bool> Session::handle_lock_owner(BlockingLock lock, uint64_t joined)
 /* Completes what the coordinator has left and frees its locks. With Claim::inherit only if its
  * owner is still disconnected: an owner that was joining again when the server was asked about it
  * may have transactions under way by now, which this session must not fence. The other coroutines
- * go on meanwhile; one that meets a lock of the same coordinator backs off, as before the lease has
- * passed. Where steps interleave, or a test connects to the servers, this thread does the work: a
- * run does not depend on the clock there, and the device model belongs to this thread. */
+ * go on meanwhile; one that meets a lock of a dead session waits and tries again. With
+ * Options::interleave or Options::dial, in tests, the session's thread calls recover_one() itself:
+ * an interleaved run must not depend on when a second thread runs, and a device model may be used
+ * only by the thread that made it. */
 Task<void> Session::take_over(uint32_t coordinator, Claim claim)
 {
-    struct Entry {
-        Entry(std::set<uint32_t> &all, uint32_t number) : entries(all), coordinator(number) {}
-        ~Entry()
+    struct Under {
+        Under(State &all, uint32_t number) : state(all), coordinator(number)
         {
-            entries.erase(coordinator);
+            state.takes_over = true;
         }
-        std::set<uint32_t> &entries;
+        ~Under()
+        {
+            state.takes_over = false;
+            state.claims[coordinator] = 0; /* may have changed: its locks are looked at again */
+        }
+        State &state;
         uint32_t coordinator;
     };
 
     DTX_ASSERT(coordinator != state_->coordinator); /* it would fence itself: rejoin() instead */
-    if (!state_->taken_over.insert(coordinator).second)
-        co_return;
+    DTX_ASSERT(!state_->takes_over);
 
-    Entry entry(state_->taken_over, coordinator);
+    Under under(*state_, coordinator);
 
     try {
         if (state_->scheduler.interleaves() || state_->cluster.options().dial) {
@@ -462,12 +471,13 @@ Task<void> Session::take_over(uint32_t coordinator, Claim claim)
 
         co_await readable(takeover.fd());
         takeover.finish();
-    } catch (const Fenced &) {
-        /* Another session is taking over from it. */
+    } catch (const Fenced &fenced) {
+        /* Another session is taking over from it, or a server does not answer: the session tries
+         * again after its next conflict. */
+        if (fenced.code() != RPM_E_FENCED)
+            state_->cluster.notify(fenced.what());
     } catch (const Error &error) {
-        /* The owner cannot be fenced yet, or a server does not answer: the session tries again
-         * after its next conflict. */
-        if (error.code() != RPM_E_OWNED && error.code() != RPM_E_REFUSED)
+        if (error.code() != RPM_E_OWNED) /* the owner is connected, or cannot be fenced yet */
             throw;
     }
 }
@@ -482,7 +492,10 @@ Task<void> Session::back_off(Progress &progress, BlockingLock blocking_lock, uin
     co_await until_joined();
     if (state_->store.installs.failed())
         co_await rejoin_after_commits(state_->store.servers.joined(), false);
-    progress.counted += co_await handle_lock_owner(blocking_lock, joined) ? 1 : 0;
+
+    bool counts = co_await handle_lock_owner(blocking_lock, joined);
+
+    progress.counted += counts ? 1 : 0;
     if (most != 0 && progress.counted > most)
         throw Error(RPM_E_BUSY, "aborted after " + std::to_string(conflicts) +
                                     " conflicts (conflicts_max " + std::to_string(most) +

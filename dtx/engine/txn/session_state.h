@@ -18,7 +18,6 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
 namespace dtx
@@ -64,8 +63,7 @@ struct Session::State {
     const Cluster &cluster;
     uint32_t coordinator; /* kAnyCoordinator until the session has joined under one */
     Listener *listener;
-    std::set<uint32_t> taken_over; /* coordinators whose Takeover runs, see Session::take_over() */
-    Scheduler scheduler;           /* its end ends the coroutines that use what is above */
+    Scheduler scheduler;
     Store store;
     Backoff backoff;
     uint64_t pass = 0;          /* of the scheduler, in which a transaction ended last */
@@ -87,7 +85,8 @@ struct Session::State {
     uint64_t numbers;                /* the most attempts under one claim */
     std::optional<WaitSet> wait_set; /* of a program that waits itself */
     Lease lease;                     /* of the locks that caused this session's conflicts */
-    std::array<uint64_t, kCoordinatorsMax> claims{}; /* claim words, as last read */
+    bool takes_over = false;         /* a coroutine is in take_over() */
+    std::array<uint64_t, kCoordinatorsMax> claims{}; /* claim words, as last read; 0: unknown */
 };
 
 } // namespace dtx

@@ -54,8 +54,7 @@ struct Options {
                                         0: 30 s */
     /* Called when a session has waited for a second, or has found a copy damaged and stored it
      * again, with a text for the operator that names the server and says what to do. Called by the
-     * thread of any session, or by one that takes over from a dead session, by one thread at a
-     * time. Empty: the text goes to standard error. */
+     * thread of any session, by one thread at a time. Empty: the text goes to standard error. */
     std::function<void(const std::string &text)> notice;
     std::string secret;        /* shared with the servers; empty: none */
     std::string hints = "all"; /* of librpm */
@@ -134,8 +133,8 @@ class Cluster
     /* Fence one coordinator, complete its transactions, return its spare slots, void its locks. */
     Recovery recover(uint32_t coordinator) const;
 
-    /* As recover(coordinator), unless the session of the coordinator is connected to a server.
-     * False: it is, and nothing was done. */
+    /* As recover(coordinator), unless the session of the coordinator is connected to a server, or
+     * another session is just taking over from it. False: nothing was done. */
     bool inherit(uint32_t coordinator) const;
 
     /* Go on without the servers @dead, given by number: fences all sessions, applies the logs of
