@@ -288,6 +288,43 @@ def check_x5(tree):
                 yield place, f'{match.group(0).strip()}: {why}', ''
 
 
+def closing(text, begin):
+    """The offset of the parenthesis that closes one at @begin or, without one there, around it."""
+    depth = 0
+    for i in range(begin, len(text)):
+        depth += {'(': 1, ')': -1}.get(text[i], 0)
+        if depth < 0 or (depth == 0 and text[i] == ')' and text[begin] == '('):
+            return i
+    return len(text) - 1
+
+
+def await_breaches(code):
+    """Offsets of statements in which co_await is a part of a condition, or beside &&, || or ?: ."""
+    for match in re.finditer(r'[^;{}]*[;{}]', code):
+        start = match.start() + len(match.group(0)) - len(match.group(0).lstrip())
+        text = re.sub(r'\bauto ?&&', 'auto', code[start:match.end()])
+        bad = False
+        if text.count(')') > text.count('('):  # the last part of the head of a for
+            text = text[closing(text, 0) + 1:]
+        while 'co_await' in text and (control := re.match(r'\s*(?:else )?(if|while)\b\s*\(', text)):
+            end = closing(text, control.end() - 1)
+            bad = bad or 'co_await' in text[:end]
+            text = text[end + 1:]
+        inner = None
+        while inner != text:  # arguments are expressions of their own
+            inner, text = text, re.sub(r'(?<=\w)\([^()]*\)', '', text)
+        if bad or ('co_await' in text and re.search(r'&&|\|\||\?', text)):
+            yield start
+
+
+def check_await(tree):
+    """co_await in no condition, and beside no &&, || and ?: , all of which GCC 12 miscompiles"""
+    for path in tree.with_suffix(('.cc', '.cpp', '.h')):
+        code = tree.code(path)
+        for start in await_breaches(code):
+            yield f'{path}:{line_of(code, start)}', 'assign the result of co_await to a variable, and use that', ''
+
+
 def layer_of(path, layers):
     fits = [layer for layer in layers if path.startswith(layer + '/')]
     return max(fits, key=len, default=None)
@@ -486,7 +523,7 @@ def check_words(tree):
 
 CHECKS = {
     'F2': check_f2, 'F3': check_f3, 'H1': check_h1, 'H2': check_h2, 'N1': check_n1, 'E2': check_e2,
-    'N2': check_n2, 'TAGS': check_tags, 'X1': check_x1, 'X5': check_x5, 'B1': check_cmake,
+    'N2': check_n2, 'AWAIT': check_await, 'TAGS': check_tags, 'X1': check_x1, 'X5': check_x5, 'B1': check_cmake,
     'B4': check_b4, 'DEAD': check_dead, 'FILES': check_files, 'TEXT': check_text,
     'WORDS': check_words, 'DEPTH': check_depth, 'CIRCLES': check_circles, 'NAMES': prose.check_names,
     'RETIRED': prose.check_retired,

@@ -53,7 +53,11 @@ static int run(const std::vector<std::string> &urls, const std::vector<std::stri
             co_return co_await txn.erase(texts, key);
         if (words[0] == "put") {
             std::strncpy(reinterpret_cast<char *>(row.data()), words.at(2).c_str(), kTextBytes - 1);
-            co_return co_await txn.write(texts, key, row) || co_await txn.insert(texts, key, row);
+            bool written = co_await txn.write(texts, key, row);
+
+            if (!written)
+                written = co_await txn.insert(texts, key, row);
+            co_return written;
         }
         auto found = co_await txn.read(texts, key);
         if (found)

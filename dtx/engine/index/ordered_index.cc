@@ -31,7 +31,9 @@ static Task<std::optional<Address>> leaf_below(Store &store, ReadWriteSet &set, 
         Node peeked;
 
         if (node == nullptr) {
-            if (!co_await peek_node(store, at, &peeked)) {
+            bool known = co_await peek_node(store, at, &peeked);
+
+            if (!known) {
                 co_await store.servers.scheduler().step();
                 co_return std::nullopt;
             }

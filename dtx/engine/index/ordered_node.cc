@@ -132,7 +132,9 @@ Task<bool> peek_node(Store &store, Address address, Node *node)
     uint64_t words[slot_bytes(sizeof(Node)) / sizeof(uint64_t)];
     unsigned char *image = reinterpret_cast<unsigned char *>(words);
 
-    if (!co_await store.objects.peek(address, image, sizeof(words)))
+    bool known = co_await store.objects.peek(address, image, sizeof(words));
+
+    if (!known)
         co_return false;
     std::memcpy(node, image + sizeof(ObjectHeader), sizeof(*node));
     if ((header_of(image).flags & kObjectValid) == 0 || !is_sane(*node, address))
@@ -372,9 +374,13 @@ static Task<> merge_sparse(Store &store, ReadWriteSet &set, std::vector<Access *
         Access *parent = path[path.size() - 2];
         const Node &above = parent->as<Node>();
         uint32_t i = child_of(above, key);
-        bool merged = i + 1 < above.used && co_await merge_children(store, set, parent, i);
+        bool merged = false;
 
-        if (!merged && (i == 0 || !co_await merge_children(store, set, parent, i - 1)))
+        if (i + 1 < above.used)
+            merged = co_await merge_children(store, set, parent, i);
+        if (!merged && i > 0)
+            merged = co_await merge_children(store, set, parent, i - 1);
+        if (!merged)
             break;
     }
     co_await lower_root(store, set, path.front());

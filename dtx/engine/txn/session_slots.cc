@@ -62,7 +62,9 @@ Task<std::vector<uint64_t>> Session::hand_out(Address head, uint64_t many)
             Address next = Address::of(head.shard(), static_cast<uint32_t>(head.slot()),
                                        first + state.handed_out);
 
-            if ((co_await store.objects.fetch(txn.set_, next))->version != 0)
+            const auto *unused = co_await store.objects.fetch(txn.set_, next);
+
+            if (unused->version != 0)
                 throw Inconsistent{};
         }
         for (; slots.size() < many && first + state.handed_out < room; state.handed_out++) {

@@ -293,7 +293,9 @@ Task<bool> Txn::add(uint32_t table, uint64_t key, const void *row)
     OperationGuard guard(*this);
     Store &store = session_.store();
 
-    if (co_await look_up(store, set_, table, key))
+    std::optional<uint64_t> there = co_await look_up(store, set_, table, key);
+
+    if (there)
         co_return false;
 
     Access *fresh = co_await store.slots.allocate(set_, store.servers.shard_of(table, key), table);

@@ -258,7 +258,9 @@ class Session
             std::exception_ptr thrown;
 
             try {
-                result = co_await body(txn) ? BodyResult::commit : BodyResult::give_up;
+                bool commits = co_await body(txn);
+
+                result = commits ? BodyResult::commit : BodyResult::give_up;
             } catch (const Inconsistent &found) {
                 result = result_after(found, progress.outcome.conflicts, thrown);
             } catch (const Conflict &) {

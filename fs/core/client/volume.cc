@@ -97,10 +97,10 @@ void make_volume(const NewVolume &wanted, dtx::Options options)
     dtx::Session session(cluster, dtx::kAnyCoordinator);
 
     (void)session.transact_now([&](dtx::Txn &txn) -> dtx::Task<bool> {
-        bool added = co_await txn.insert(tables.volume, 0, volume);
+        bool has_volume = co_await txn.insert(tables.volume, 0, volume);
+        bool has_root = co_await txn.insert(tables.inodes, kRootIno, root);
 
-        added = co_await txn.insert(tables.inodes, kRootIno, root) && added;
-        dtx::need(added, "a new volume has rows already");
+        dtx::need(has_volume && has_root, "a new volume has rows already");
         co_return true;
     });
 }

@@ -269,8 +269,10 @@ TEST_CASE("ordered index: sessions that merge the same leaves at once keep each 
             bool done = false;
 
             (void)now(session, [&](Txn &txn) -> Task<bool> {
-                done = adds ? co_await txn.insert(table, key, Account{ 1 })
-                            : co_await txn.erase(table, key);
+                if (adds)
+                    done = co_await txn.insert(table, key, Account{ 1 });
+                else
+                    done = co_await txn.erase(table, key);
                 co_return true;
             });
             wrong[own] += done != (adds ? rows[own].insert(key).second : rows[own].erase(key) > 0);

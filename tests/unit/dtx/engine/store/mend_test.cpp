@@ -74,7 +74,9 @@ int update(Session &session, dtx::Table<Account> table, uint64_t key)
         (void)now(session, [&](Txn &txn) -> Task<bool> {
             auto row = co_await txn.read_for_update(table, key);
 
-            co_return row &&co_await txn.write(table, key, Account{ row->cents + 1 });
+            if (!row)
+                co_return false;
+            co_return co_await txn.write(table, key, Account{ row->cents + 1 });
         });
     } catch (const dtx::Error &error) {
         return error.code();
@@ -196,7 +198,8 @@ TEST_CASE("mend: an object that another transaction has locked is left to it", "
                 while (!begun)
                     std::this_thread::yield();
                 std::this_thread::sleep_for(std::chrono::milliseconds(200));
-                co_return held &&co_await txn.write(table, key, Account{ 50 });
+                AWAIT_REQUIRE(held);
+                co_return co_await txn.write(table, key, Account{ 50 });
             }) == Status::committed);
     other.join();
     CHECK(code == 0);

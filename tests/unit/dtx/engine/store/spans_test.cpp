@@ -341,7 +341,9 @@ TEST_CASE("spans: a body that read bytes after their row was changed runs again"
 
         REQUIRE(now(writer, [&](Txn &txn) -> Task<bool> {
                     co_await txn.write_span({ &piece, 1 });
-                    if (!co_await txn.write(tables.accounts, 1, row))
+                    bool written = co_await txn.write(tables.accounts, 1, row);
+
+                    if (!written)
                         (void)co_await txn.insert(tables.accounts, 1, row);
                     co_return true;
                 }) == Status::committed);

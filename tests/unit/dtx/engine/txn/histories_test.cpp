@@ -102,8 +102,9 @@ TEST_CASE("dtx: two transactions that each write what the other read do not both
         auto take_one = [&](uint64_t from, uint64_t other) -> dtx::Task<void> {
             co_await session.transact([&, from, other](dtx::Txn &txn) -> dtx::Task<bool> {
                 Account own = dtx::need(co_await txn.read(accounts, from), "an account");
+                Account their = dtx::need(co_await txn.read(accounts, other), "an account");
 
-                if (dtx::need(co_await txn.read(accounts, other), "an account").cents == 0)
+                if (their.cents == 0)
                     co_return true;
                 own.cents = 0;
                 co_return co_await txn.write(accounts, from, own);

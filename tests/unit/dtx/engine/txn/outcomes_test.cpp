@@ -116,7 +116,9 @@ TEST_CASE("dtx: a body gives up or throws only for a state that the database had
               co_return (co_await txn.read(db.tables.accounts, kA))->cents != 1;
           }) == Status::aborted);
     CHECK_THROWS_AS(one.transact_now([&](Txn &txn) -> Task<bool> {
-        if ((co_await txn.read(db.tables.accounts, kA))->cents == 1)
+        auto row = co_await txn.read(db.tables.accounts, kA);
+
+        if (row->cents == 1)
             throw Unbalanced{};
         co_return true;
     }),

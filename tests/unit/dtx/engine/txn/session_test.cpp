@@ -394,8 +394,10 @@ TEST_CASE("dtx: a session that has used up its numbers claims new ones", "[unit]
     };
 
     REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
-                co_return co_await txn.insert(table, 0, Account{ 0 }) &&
-                    co_await txn.insert(table, 1, Account{ 0 });
+                bool first = co_await txn.insert(table, 0, Account{ 0 });
+                bool second = co_await txn.insert(table, 1, Account{ 0 });
+
+                co_return first &&second;
             }) == Status::committed);
     for (uint64_t i = 0; i < 4; i++)
         tasks.push_back(worker(i));
