@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <atomic>
 #include <csignal>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <netinet/in.h>
@@ -356,14 +357,23 @@ TEST_CASE("takeover: without a descriptor it is an error that says so", "[unit]"
     Database db;
     rlimit before;
     rlimit none;
+    std::exception_ptr thrown;
 
     REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
     none = before;
     none.rlim_cur = 0;
     REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
-
-    int code = code_of([&] { Takeover takeover(*db.cluster, kDead, Claim::inherit); });
-
+    try {
+        Takeover takeover(*db.cluster, kDead, Claim::inherit);
+    } catch (...) {
+        thrown = std::current_exception(); // a sanitizer needs descriptors to look at it
+    }
     REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
-    CHECK(code == RPM_E_NOMEM);
+    REQUIRE(thrown);
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const dtx::Error &error) {
+        CHECK(error.code() == RPM_E_NOMEM);
+        CHECK(std::string(error.what()).find("no free descriptor") != std::string::npos);
+    }
 }
