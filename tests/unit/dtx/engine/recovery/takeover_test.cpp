@@ -153,12 +153,17 @@ class Gate
 // Two servers, the second behind a gate for sessions of the cluster here. A dead session has locked
 // row 3.
 struct Gated {
-    Gated() : db(2, {}, Tables(), "tcp"), gate(db.cluster->options().urls[1])
+    explicit Gated(uint64_t timeout_us = kTimeoutUs)
+        : db(2, {}, Tables(), "tcp"), gate(db.cluster->options().urls[1])
     {
         dtx::Options options = db.cluster->options();
 
         options.urls[1] = gate.url();
-        options.timeout_us = kTimeoutUs;
+        options.timeout_us = timeout_us;
+        options.notice = [this](const std::string &text) {
+            notices.push_back(text);
+            gate.shut(false);
+        };
         options.lease_us = kTimeoutUs;
         cluster.emplace(db.tables.schema, options);
         session.emplace(*cluster, 0);
@@ -202,6 +207,7 @@ struct Gated {
     Gate gate;
     std::optional<dtx::Cluster> cluster;
     std::optional<Session> session;
+    std::vector<std::string> notices; // each opens the gate
     int met = 0;
     int went_on = 0;
 };
@@ -278,6 +284,19 @@ TEST_CASE("dtx: while a session takes over from a dead one, its other coroutines
     CHECK(at.met == 3);
     CHECK(dtx::now_ns() - opened_ns < 800000000);
     CHECK(most == before + 1); // one of the three took over
+}
+
+TEST_CASE("dtx: a takeover that a server does not answer is reported, and tried again", "[unit]")
+{
+    Gated at(300000);
+    std::vector<Task<void>> tasks;
+
+    at.gate.shut(true);
+    tasks.push_back(at.meet());
+    at.session->run(std::move(tasks));
+    CHECK(at.met == 1);
+    REQUIRE(at.notices.size() >= 1);
+    CHECK(at.notices[0].find(at.gate.url()) != std::string::npos);
 }
 
 TEST_CASE("takeover: its destructor waits for the end and leaves no descriptor", "[unit]")
