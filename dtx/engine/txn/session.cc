@@ -420,12 +420,13 @@ Task<bool> Session::handle_lock_owner(BlockingLock lock, uint64_t joined)
     joined = servers.joined();
     if (looks)
         held = co_await is_held(lock);
-    if (held && asks && servers.joined() == joined) {
-        if (own)
-            co_await rejoin_after_commits(joined, true);
-        else if (state_->takes_over) /* one at a time: each has connections to all servers */
-            co_return verdict == Lease::Verdict::fresh;
-        else if (over)
+
+    bool acts = held && asks && servers.joined() == joined;
+
+    if (acts && own) {
+        co_await rejoin_after_commits(joined, true);
+    } else if (acts && !state_->takes_over) { /* one at a time: it connects to all servers */
+        if (over)
             co_await take_over(coordinator, Claim::takeover);
         else if (servers.is_disconnected(coordinator))
             co_await take_over(coordinator, Claim::inherit);

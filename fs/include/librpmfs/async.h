@@ -6,8 +6,8 @@
  * A submission returns an error, and no completion follows; or 0, and exactly one follows, by
  * rfs_poll() or rfs_wait(). The library sends and continues submitted calls only in these two
  * functions and in the client's blocking calls. It starts a thread only while it takes over from a
- * dead client; that thread gets no signals. A call may use the caller's memory to
- * which it has pointers, other than paths and credentials, until its completion was returned.
+ * dead client; that thread gets no signals. A call may use the caller's memory to which it has
+ * pointers, other than paths and credentials, until its completion was returned.
  *
  * Calls that are under way at once take effect in any order, and complete in the order in which
  * they end. Each by itself is as its blocking form: one transaction, durable on all copies when it
