@@ -83,7 +83,7 @@ def coroutine(*lines):
     return '\nTask<> extra()\n{\n' + ''.join(f'    {line}\n' for line in lines) + '    co_return;\n}\n'
 
 
-ENGINE = 'dtx/history/line.cc'
+LINE = 'dtx/history/line.cc'
 LIB = 'lib/log/put.c'
 BOX = 'lib/include/librpm/box.h'
 WORD = 'TO' 'DO'
@@ -119,15 +119,15 @@ BREACHES = [
     ('N2', LIB, 'int rpmi_size_t;\n'),
     ('X1', 'tests/unit/log/put_test.cpp', None),
     ('X1', 'tests/unit/dtx/history/line_test.cpp', None),
-    ('NAMES', 'dtx/history/line.cc', '/* Tests: tests/unit/gone_test.cpp */\n'),
+    ('NAMES', LINE, '/* Tests: tests/unit/gone_test.cpp */\n'),
     ('NAMES', LIB, ('put.c: put.', 'put.c: put. Tests: tests/unit/log/gone_test.cpp')),
     ('X1', 'tests/unit/log/put_test.cpp', ('put: takes one', 'PutTakesOne')),
-    ('AWAIT', ENGINE, coroutine('if (co_await f())', '    a();')),
-    ('AWAIT', ENGINE, coroutine('if (a && !co_await f(b))', '    a();')),
-    ('AWAIT', ENGINE, coroutine('for (int i = 0; i < f(1); i++)', '    if (co_await f())', '        a();')),
-    ('AWAIT', ENGINE, coroutine('co_return a && co_await f();')),
-    ('AWAIT', ENGINE, coroutine('a = b ? co_await f() : c;')),
-    ('AWAIT', ENGINE, coroutine('n += co_await f() ? 1 : 0;')),
+    ('AWAIT', LINE, coroutine('if (co_await f())', '    a();')),
+    ('AWAIT', LINE, coroutine('if (a && !co_await f(b))', '    a();')),
+    ('AWAIT', LINE, coroutine('for (int i = 0; i < f(1); i++)', '    if (co_await f())', '        a();')),
+    ('AWAIT', LINE, coroutine('co_return a && co_await f();')),
+    ('AWAIT', LINE, coroutine('a = b ? co_await f() : c;')),
+    ('AWAIT', LINE, coroutine('n += co_await f() ? 1 : 0;')),
     ('X5', LIB, function(body='    return time(0);\n')),
     ('X5', LIB, function(body='    return rand();\n')),
     ('X5', LIB, function(body='    exit(1);\n')),
@@ -220,7 +220,7 @@ class TidyTest(unittest.TestCase):
             path.write_text((path.read_text() if path.exists() else '') + change)
 
     def test_co_await_may_follow_conditions(self):
-        with open(self.root / ENGINE, 'a', encoding='utf-8') as file:
+        with open(self.root / LINE, 'a', encoding='utf-8') as file:
             file.write(coroutine('auto &&a = co_await f(b && c, d ? e : g);', 'if (a && (b || c))', '    co_await f();',
                                  'else if (a)', '    d = co_await f();', 'for (int i = 0; i < f(1) && a; i++)',
                                  '    if (a || b)', '        co_await f(i);'))
