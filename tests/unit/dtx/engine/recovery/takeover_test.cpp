@@ -34,8 +34,8 @@ constexpr uint32_t kDead = 7; // as die_over() has it
 constexpr uint64_t kTimeoutUs = 20000000;
 constexpr uint64_t kEpochNs = dtx::Backoff::kEpochNs;
 
-// A server's address that passes bytes on to the server, and can be shut: who connects then is kept
-// waiting.
+// An address that passes bytes on to a server. While it is shut, it accepts no connection, so a
+// client that connects waits for the server's first message.
 class Gate
 {
   public:
@@ -66,7 +66,7 @@ class Gate
     {
         ends_ = true;
         thread_.join();
-        for (const pollfd &end : ends)
+        for (const pollfd &end : sockets_)
             close(end.fd);
         close(listener_);
     }
@@ -98,10 +98,10 @@ class Gate
 
             if (!is_shut_ && poll(&waiting, 1, 0) == 1)
                 connect_one();
-            if (poll(ends.data(), ends.size(), 1) <= 0)
+            if (poll(sockets_.data(), sockets_.size(), 1) <= 0)
                 continue;
-            for (size_t i = 0; i < ends.size(); i++)
-                if (ends[i].revents != 0)
+            for (size_t i = 0; i < sockets_.size(); i++)
+                if (sockets_[i].revents != 0)
                     pass(i);
         }
     }
@@ -113,29 +113,29 @@ class Gate
         if (client < 0 ||
             connect(server, reinterpret_cast<sockaddr *>(&server_), sizeof(server_)) != 0)
             abort();
-        ends.push_back({ client, POLLIN, 0 });
-        ends.push_back({ server, POLLIN, 0 });
+        sockets_.push_back({ client, POLLIN, 0 });
+        sockets_.push_back({ server, POLLIN, 0 });
         passed_++;
     }
     // The other end of a connection is its neighbour.
     void pass(size_t i)
     {
         char bytes[65536];
-        ssize_t got = recv(ends[i].fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        ssize_t got = recv(sockets_[i].fd, bytes, sizeof(bytes), MSG_DONTWAIT);
         size_t other = i ^ 1;
 
-        ends[i].revents = 0;
+        sockets_[i].revents = 0;
         for (ssize_t sent = 0; sent < got;) {
-            ssize_t n =
-                send(ends[other].fd, bytes + sent, static_cast<size_t>(got - sent), MSG_NOSIGNAL);
+            ssize_t n = send(sockets_[other].fd, bytes + sent, static_cast<size_t>(got - sent),
+                             MSG_NOSIGNAL);
 
             if (n <= 0)
                 break;
             sent += n;
         }
         if (got <= 0) {
-            (void)shutdown(ends[other].fd, SHUT_WR);
-            ends[i].events = 0;
+            (void)shutdown(sockets_[other].fd, SHUT_WR);
+            sockets_[i].events = 0;
         }
     }
 
@@ -143,7 +143,7 @@ class Gate
     sockaddr_in server_{};
     sockaddr_in own_{};
     int listener_ = -1;
-    std::vector<pollfd> ends; // of the gate's thread: a client's, its server's, and so on
+    std::vector<pollfd> sockets_; // of the gate's thread: a client's, its server's, and so on
     std::atomic<bool> is_shut_ = false;
     std::atomic<bool> ends_ = false;
     std::atomic<int> passed_ = 0;
@@ -320,7 +320,7 @@ TEST_CASE("takeover: its destructor waits for the end and leaves no descriptor",
     CHECK(at.gate.passed() == passed + 1);
     opener.join();
 
-    // The gate's two ends of the connection are left; the servers close theirs a little later.
+    // The gate keeps its two ends of the connection; each server closes its end a little later.
     uint64_t until_ns = dtx::now_ns() + 10000000000;
 
     while (open_descriptors() > before + 2 && dtx::now_ns() < until_ns)
@@ -359,8 +359,11 @@ TEST_CASE("takeover: its thread gets no signals, and the caller gets as many as 
         Takeover takeover(*at.cluster, kDead, Claim::inherit);
 
         CHECK(blocked("self") == own);
-        while (!at.gate.is_awaited()) // the thread runs
+        uint64_t until_ns = dtx::now_ns() + 20000000000;
+
+        while (!at.gate.is_awaited() && dtx::now_ns() < until_ns)
             std::this_thread::yield();
+        CHECK(at.gate.is_awaited()); // the thread runs
         for (const std::string &thread : threads())
             if (before.count(thread) == 0)
                 masks.push_back(blocked(thread));
