@@ -11,6 +11,7 @@
 #include "core/tree/attributes.h"
 #include <dtx/error.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <exception>
@@ -34,6 +35,8 @@ static constexpr size_t kSpareMax = 16;    /* buffers that are kept */
 /* So long a mount that ends waits for servers that do not answer. What it cannot tell them, other
  * clients find out. */
 static constexpr uint64_t kEndNs = 2000000000;
+/* The kernel counts from when it has got a reply: so long after the daemon has sent it. */
+static constexpr uint64_t kReplyNs = 100000000;
 
 /* What libfuse reads at once: pages of the largest write, and its header. */
 static size_t buffer_bytes()
@@ -97,6 +100,23 @@ void Daemon::forgotten(uint32_t ino, uint64_t times)
         return;
     directories_.erase(found);
     (void)client_.open_files().remove(ino); /* freed by the next look at orphans */
+}
+
+void Daemon::let_keep_name(Told &told, bool all_search)
+{
+    told.keeps_name = told.keep_until_ns != 0 && all_search &&
+                      (told.node.ino == 0 || S_ISDIR(told.node.row.mode));
+    if (told.keeps_name)
+        names_until_ns_ = std::max(names_until_ns_, told.keep_until_ns);
+}
+
+/* Other calls may have read the directory before this one changed it, and be answered only now. */
+dtx::Task<> Daemon::names_end()
+{
+    uint64_t now = dtx::now_ns();
+
+    if (counts_.solo || names_until_ns_ > now)
+        co_await client_.session().sleep_until(now + kKeepNs + kReplyNs);
 }
 
 bool Daemon::has_pages(const Told &told)

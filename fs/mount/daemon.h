@@ -72,10 +72,11 @@ class Daemon
     {
         return interrupts_;
     }
-    /* A number for a file that is being opened, which no other open file of this mount has. */
+    /* A number for a file that is being opened, which no other open file of this mount has: even
+     * (may_write(), in operations.h, tells what an odd one means). */
     uint64_t next_handle()
     {
-        return ++handles_;
+        return handles_ += 2;
     }
     /* Does the mount end? Then no request may wait for other ones. */
     bool is_ending() const
@@ -122,6 +123,13 @@ class Daemon
         counts_.solo = solo;
         co_return told;
     }
+
+    /* The kernel may keep the name of what it is told, if attributes as well, and if @all_search:
+     * every user may search the directory. */
+    void let_keep_name(Told &told, bool all_search);
+    /* Awaited: of what the kernel was told before, it keeps no name any more. Called when it may
+     * have kept one in a directory, or below it, that not every user may search any more. */
+    dtx::Task<> names_end();
 
     /* The kernel has been told of a file, or forgets it so many times. */
     void known(const Node &node);
@@ -207,6 +215,7 @@ class Daemon
     std::vector<std::unique_ptr<unsigned char[]>> spare_;
     Buffer receiving_;
     uint64_t reported_ns_ = 0;
+    uint64_t names_until_ns_ = 0; /* the kernel keeps no name for longer */
     uint32_t turns_ = 0;
     bool in_turn_ = false; /* of looks at orphans */
     bool in_beat_ = false;

@@ -15,6 +15,7 @@
 #include "core/tree/attributes.h"
 #include "core/tree/create.h"
 #include "core/tree/names.h"
+#include "core/tree/permission.h"
 
 #include <algorithm>
 #include <fcntl.h>
@@ -23,6 +24,9 @@
 
 namespace rfs
 {
+
+/* A flag of the kernel for execve(2), FMODE_EXEC, which it passes with those of open(2). */
+static constexpr int kToExecute = 0x20;
 
 /* Has a handle no pages in the kernel? Those that append: it would put the bytes at the end that it
  * knows. Those that only write: where a write begins within a block that the kernel has no page of,
@@ -35,15 +39,35 @@ static bool is_direct(int flags)
 
 static void set_up(Daemon &daemon, const Told &told, fuse_file_info &info)
 {
-    info.fh = daemon.next_handle();
+    info.fh = daemon.next_handle() | ((info.flags & O_ACCMODE) != O_RDONLY ? 1 : 0);
     info.direct_io = is_direct(info.flags) ? 1 : 0;
     info.keep_cache = daemon.has_pages(told) ? 1 : 0;
+}
+
+/* What the caller must be permitted, a sum of Permission. execve(2) only executes. */
+static uint32_t wanted_by(int flags)
+{
+    if ((flags & kToExecute) != 0)
+        return kMayExecute;
+    switch (flags & O_ACCMODE) {
+    case O_RDONLY:
+        return kMayRead;
+    case O_WRONLY:
+        return kMayWrite;
+    default:
+        return kMayRead | kMayWrite;
+    }
 }
 
 static dtx::Task<> answer_open(Daemon &daemon, Request &request, uint32_t ino, fuse_file_info info)
 {
     Hold hold(daemon.client().open_files());
-    auto body = [ino](Call &call) { return held_inode(call, ino); };
+    auto body = [ino, wanted = wanted_by(info.flags)](Call &call) -> dtx::Task<Node> {
+        Node node = co_await held_inode(call, ino);
+
+        expect(may(call.who, node.row, wanted), EACCES);
+        co_return node;
+    };
 
     hold.set(ino);
 
@@ -64,7 +88,6 @@ static void open_file(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
 static dtx::Task<> answer_create(Daemon &daemon, Request &request, uint32_t parent,
                                  std::string name, mode_t mode, fuse_file_info info)
 {
-    Credentials who = request.who_creates(mode);
     Hold hold(daemon.client().open_files());
     auto body = [&](Call &call) -> dtx::Task<Node> {
         Wanted wanted{ S_IFREG | (mode & 07777), 0, {} };
@@ -76,7 +99,7 @@ static dtx::Task<> answer_create(Daemon &daemon, Request &request, uint32_t pare
     Told told;
 
     try {
-        told = co_await daemon.tell(who, body);
+        told = co_await daemon.tell(request.who(), body);
     } catch (const Failure &failure) {
         bool exists = failure.error == EEXIST && (info.flags & O_EXCL) == 0;
 
@@ -208,6 +231,20 @@ static void seek_in_file(fuse_req_t handle, fuse_ino_t ino, off_t offset, int wh
                                  static_cast<uint64_t>(offset), what);
 }
 
+static dtx::Task<> answer_open_directory(Daemon &daemon, Request &request, uint32_t ino,
+                                         fuse_file_info info)
+{
+    auto body = [ino](Call &call) { return held_directory(call, ino, kMayRead); };
+
+    (void)co_await daemon.client().call(request.who(), body);
+    (void)request.opened(info);
+}
+
+static void open_directory(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
+{
+    daemon_of(handle).serve(handle, answer_open_directory, number_of(ino), *info);
+}
+
 /* What a list gives of a name: its number and type, and if the kernel asks for it, the file. */
 static size_t add_entry(Request &request, char *into, size_t room, const Listed &name,
                         const Told *told)
@@ -272,6 +309,7 @@ struct Listing {
     std::vector<Listed> names;
     std::vector<Node> nodes;
     bool solo = false;
+    bool all_search = false; /* every user may search the directory */
     bool access_due = false;
 };
 
@@ -290,6 +328,9 @@ static dtx::Task<Listing> list_files(Call &call, uint32_t ino, uint64_t cookie, 
             node = co_await named_inode(call, name.ino);
         listing.nodes.push_back(node);
     }
+    Node directory = co_await held_inode(call, ino);
+
+    listing.all_search = may_all_search(directory.row);
     listing.solo = co_await is_solo(call);
     listing.access_due = co_await is_access_due(call, ino);
     co_return listing;
@@ -309,6 +350,10 @@ static dtx::Task<> answer_files(Daemon &daemon, Request &request, uint32_t ino, 
 
     for (; given < listing.names.size(); given++) {
         Told told{ listing.nodes[given], listing.solo ? begin + kKeepNs : 0 };
+
+        if (listing.names[given].cookie > kDotCookies)
+            daemon.let_keep_name(told, listing.all_search);
+
         size_t takes =
             add_entry(request, bytes.data() + used, size - used, listing.names[given], &told);
 
@@ -334,6 +379,7 @@ static void list_with_files(fuse_req_t handle, fuse_ino_t ino, size_t size, off_
 void add_file_operations(fuse_lowlevel_ops &operations)
 {
     operations.open = open_file;
+    operations.opendir = open_directory;
     operations.create = create_file;
     operations.release = close_open_file;
     operations.read = read_file;

@@ -127,7 +127,7 @@ class Mounted
     Mounted(const MountOptions &options, Daemon &daemon)
     {
         fuse_lowlevel_ops ops = operations(options.xattrs);
-        std::string kernel = "fsname=" + options.volume + ",subtype=rpmfs,default_permissions";
+        std::string kernel = "fsname=" + options.volume + ",subtype=rpmfs";
         std::vector<std::string> words = { "rpm-fs", "-o" };
         std::vector<char *> pointers;
 

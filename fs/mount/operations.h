@@ -25,6 +25,13 @@ inline uint32_t number_of(fuse_ino_t ino)
     return is_statistics(ino) ? 0 : static_cast<uint32_t>(ino);
 }
 
+/* Was the file opened to be written? Its handle is odd then. The kernel makes a file that is opened
+ * by O_RDONLY | O_TRUNC shorter by its handle, and has not asked whether the caller may write. */
+inline bool may_write(const fuse_file_info &file)
+{
+    return (file.fh & 1) != 0;
+}
+
 /* Look a regular file up by its number, for the refresher. */
 void look_up_number(fuse_req_t handle, uint32_t ino);
 

@@ -34,7 +34,8 @@ fuse_entry_param entry_of(const Told &told)
     entry.ino = told.node.ino;
     entry.generation = told.node.row.generation;
     entry.attr = stat_of(told.node);
-    entry.entry_timeout = entry.attr_timeout = keeps_for(told);
+    entry.attr_timeout = keeps_for(told);
+    entry.entry_timeout = told.keeps_name ? entry.attr_timeout : 0;
     return entry;
 }
 
@@ -45,26 +46,30 @@ Request::Request(fuse_req_t handle, std::shared_ptr<const bool> lost)
 
     who_.uid = caller->uid;
     who_.gid = caller->gid;
-    who_.checked = true;
+    who_.further = this;
     who_.lost = lost_.get();
     thread_ = caller->pid;
 }
 
-Credentials Request::who_creates(uint32_t mode) const
+/* Of a caller that was given up, no further groups are known. */
+static std::vector<uint32_t> further_groups(fuse_req_t handle)
 {
-    Credentials who = who_;
-
-    if ((mode & S_ISGID) == 0 || who.uid == 0)
-        return who;
-
-    int count = fuse_req_getgroups(handle_, 0, nullptr);
+    std::vector<uint32_t> groups;
+    int count = handle != nullptr ? fuse_req_getgroups(handle, 0, nullptr) : 0;
 
     if (count <= 0)
-        return who;
-    who.groups.resize(static_cast<size_t>(count));
-    count = fuse_req_getgroups(handle_, count, who.groups.data());
-    who.groups.resize(std::min(who.groups.size(), static_cast<size_t>(std::max(count, 0))));
-    return who;
+        return groups;
+    groups.resize(static_cast<size_t>(count));
+    count = fuse_req_getgroups(handle, count, groups.data());
+    groups.resize(std::min(groups.size(), static_cast<size_t>(std::max(count, 0))));
+    return groups;
+}
+
+bool Request::has(uint32_t group) const
+{
+    if (!groups_)
+        groups_ = further_groups(handle_);
+    return std::find(groups_->begin(), groups_->end(), group) != groups_->end();
 }
 
 /* @reply: a callable int(fuse_req_t), which returns 0 if the kernel has taken it. */

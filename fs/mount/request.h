@@ -2,9 +2,12 @@
 /*
  * request.h: a request of the kernel, and the one reply to it.
  *
- * The kernel may keep attributes and names for a second if this is the only client of the volume
+ * The kernel may keep attributes for a second if this is the only client of the volume
  * (tree/mounts.h), and else not at all: another one may change them, so the kernel asks for each
- * call.
+ * call. While it keeps a name, it goes through it without a request, by which the daemon would see
+ * whether the caller may search the directory. So it may keep only what moves seldom, the names of
+ * directories and absent names, and these only in directories that every user may search
+ * (tree_operations.cc).
  *
  * Tests: tests/fs/mount_test
  */
@@ -20,8 +23,10 @@
 #include <fcntl.h>
 #include <fuse3/fuse_lowlevel.h>
 #include <memory>
+#include <optional>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <vector>
 
 namespace rfs
 {
@@ -30,12 +35,13 @@ namespace rfs
 struct Told {
     Node node;
     uint64_t keep_until_ns = 0; /* of dtx::now_ns(); 0: it may not keep it */
+    bool keeps_name = false;    /* as long; else only the attributes */
 };
 
 /* For fuse_reply_entry(). */
 fuse_entry_param entry_of(const Told &told);
 
-class Request
+class Request : private GroupSource
 {
   public:
     /* @lost: credentials.h. */
@@ -47,14 +53,11 @@ class Request
         RFS_ASSERT(handle_ == nullptr); /* it has been answered */
     }
 
-    /* On whose behalf: the kernel has checked the permissions. */
+    /* On whose behalf. Its further groups are those of the calling thread in /proc. */
     const Credentials &who() const
     {
         return who_;
     }
-    /* The same to create a file: with the caller's further groups if they decide whether it keeps
-     * its set-group-ID bit. libfuse reads them from /proc. */
-    Credentials who_creates(uint32_t mode) const;
 
     /* The thread that made the call. */
     pid_t thread() const
@@ -101,10 +104,12 @@ class Request
 
   private:
     template <class Reply> bool reply(Reply reply);
+    bool has(uint32_t group) const override;
 
     fuse_req_t handle_;
     Credentials who_;
-    std::shared_ptr<const bool> lost_; /* by who_ */
+    mutable std::optional<std::vector<uint32_t>> groups_; /* once they were asked for */
+    std::shared_ptr<const bool> lost_;                    /* by who_ */
     pid_t thread_;
     bool given_up_ = false;
 };

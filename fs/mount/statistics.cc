@@ -27,10 +27,11 @@ static constexpr fuse_ino_t kText = kFolder + 1;
 static constexpr fuse_ino_t kJson = kFolder + 2;
 
 static constexpr const char *kKinds[] = {
-    "lookup",   "getattr",   "setattr",     "readlink", "mknod",   "mkdir",       "unlink",
-    "rmdir",    "rename",    "link",        "statfs",   "open",    "create",      "release",
-    "read",     "write",     "fallocate",   "lseek",    "readdir", "readdirplus", "getxattr",
-    "setxattr", "listxattr", "removexattr", "getlk",    "setlk",   "flock",
+    "lookup",    "getattr",     "setattr", "readlink",    "mknod",    "mkdir",
+    "unlink",    "rmdir",       "rename",  "link",        "access",   "statfs",
+    "open",      "create",      "release", "read",        "write",    "fallocate",
+    "lseek",     "opendir",     "readdir", "readdirplus", "getxattr", "setxattr",
+    "listxattr", "removexattr", "getlk",   "setlk",       "flock",
 };
 static_assert(std::size(kKinds) == static_cast<size_t>(RequestKind::count));
 
@@ -157,6 +158,14 @@ static void attributes_own(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *in
         Counted<&fuse_lowlevel_ops::getattr, RequestKind::getattr>::serve(handle, ino, info);
 }
 
+static void access_own(fuse_req_t handle, fuse_ino_t ino, int wanted)
+{
+    if (is_statistics(ino))
+        fuse_reply_err(handle, (wanted & W_OK) != 0 ? EACCES : 0);
+    else
+        Counted<&fuse_lowlevel_ops::access, RequestKind::access>::serve(handle, ino, wanted);
+}
+
 /* What is read is as of the moment of opening. */
 static void open_own(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
 {
@@ -176,6 +185,14 @@ static void open_own(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
     info->direct_io = 1;
     if (fuse_reply_open(handle, info) == 0)
         (void)text.release(); /* until release_own() */
+}
+
+static void open_own_folder(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
+{
+    if (is_statistics(ino))
+        fuse_reply_open(handle, info);
+    else
+        Counted<&fuse_lowlevel_ops::opendir, RequestKind::opendir>::serve(handle, ino, info);
 }
 
 static std::string *text_at(const fuse_file_info *info)
@@ -299,7 +316,9 @@ void add_statistics(fuse_lowlevel_ops &operations)
     count<&Ops::flock, RequestKind::flock>(operations);
     operations.lookup = look_up_own;
     operations.getattr = attributes_own;
+    operations.access = access_own;
     operations.open = open_own;
+    operations.opendir = open_own_folder;
     operations.read = read_own;
     operations.release = release_own;
     operations.readdir = list_own;

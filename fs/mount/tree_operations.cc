@@ -15,7 +15,9 @@
 #include "core/tree/remove.h"
 #include "core/tree/rename.h"
 
+#include <linux/fs.h> /* RENAME_EXCHANGE */
 #include <string>
+#include <unistd.h>
 
 namespace rfs
 {
@@ -30,12 +32,15 @@ static void answer_entry(Daemon &daemon, Request &request, const Told &told)
         daemon.forgotten(told.node.ino, 1);
 }
 
-/* Awaited: the file of a name; ino 0: there is none, which the kernel may keep as well. */
-static dtx::Task<Node> find_child(Call &call, uint32_t parent, std::string_view name)
+/* Awaited: the file of a name; ino 0: there is none. @all_search: out: every user may search the
+ * directory. */
+static dtx::Task<Node> find_child(Call &call, uint32_t parent, std::string_view name,
+                                  bool &all_search)
 {
     Node directory = co_await held_directory(call, parent, kMayExecute);
     Node none;
 
+    all_search = may_all_search(directory.row);
     check_name(name);
     Place place = co_await find_name(call, directory.ino, name);
 
@@ -47,9 +52,11 @@ static dtx::Task<Node> find_child(Call &call, uint32_t parent, std::string_view 
 static dtx::Task<> answer_lookup(Daemon &daemon, Request &request, uint32_t parent,
                                  std::string name)
 {
-    auto body = [&](Call &call) { return find_child(call, parent, name); };
+    bool all_search = false;
+    auto body = [&](Call &call) { return find_child(call, parent, name, all_search); };
     Told told = co_await daemon.tell(request.who(), body);
 
+    daemon.let_keep_name(told, all_search);
     answer_entry(daemon, request, told);
 }
 
@@ -104,10 +111,9 @@ struct Name {
 static dtx::Task<> answer_make(Daemon &daemon, Request &request, Name name, uint32_t mode,
                                uint32_t device, std::string target)
 {
-    Credentials who = request.who_creates(mode);
     Wanted wanted{ mode, device, target };
     auto body = [&](Call &call) { return create(call, name.directory, name.text, wanted); };
-    Told told = co_await daemon.tell(who, body);
+    Told told = co_await daemon.tell(request.who(), body);
 
     answer_entry(daemon, request, told);
 }
@@ -145,10 +151,26 @@ static void read_target(fuse_req_t handle, fuse_ino_t ino)
     daemon_of(handle).serve(handle, answer_target, number_of(ino));
 }
 
+/* Awaited: a user may add a name to a file of another one only where the user may read and write
+ * it, as Linux has it where fs.protected_hardlinks is set: the owner could not get rid of it. */
+static dtx::Task<Node> add_safe_link(Call &call, uint32_t ino, uint32_t parent,
+                                     std::string_view name)
+{
+    Node node = co_await held_inode(call, ino);
+    uint32_t mode = node.row.mode;
+    bool runs_as_others =
+        (mode & S_ISUID) != 0 || (mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
+    bool is_safe =
+        S_ISREG(mode) && !runs_as_others && may(call.who, node.row, kMayRead | kMayWrite);
+
+    expect(owns(call.who, node.row) || is_safe, EPERM);
+    co_return co_await link(call, ino, parent, name);
+}
+
 static dtx::Task<> answer_link(Daemon &daemon, Request &request, uint32_t ino, uint32_t parent,
                                std::string name)
 {
-    auto body = [&](Call &call) { return link(call, ino, parent, name); };
+    auto body = [&](Call &call) { return add_safe_link(call, ino, parent, name); };
     Told told = co_await daemon.tell(request.who(), body);
 
     answer_entry(daemon, request, told);
@@ -194,12 +216,43 @@ static void remove_dir(fuse_req_t handle, fuse_ino_t parent, const char *name)
     daemon_of(handle).serve(handle, answer_rmdir, number_of(parent), name);
 }
 
+/* Awaited: does a directory move from one that every user may search to one that not every user
+ * may? */
+static dtx::Task<bool> hides_directory(Call &call, const Name &from, const Name &to)
+{
+    if (from.directory == to.directory)
+        co_return false;
+
+    Node before = co_await held_directory(call, from.directory, kMayExecute);
+    Node after = co_await held_directory(call, to.directory, kMayExecute);
+
+    if (!may_all_search(before.row) || may_all_search(after.row))
+        co_return false;
+
+    Place place = co_await find_name(call, from.directory, from.text);
+
+    if (!place.is_taken())
+        co_return false;
+
+    Node moved = co_await named_inode(call, place.ino);
+
+    co_return S_ISDIR(moved.row.mode);
+}
+
 static dtx::Task<> answer_rename(Daemon &daemon, Request &request, Name from, Name to,
                                  uint32_t flags)
 {
-    auto body = [&](Call &call) { return rename(call, from.spot(), to.spot(), flags); };
+    bool hides = false;
+    auto body = [&](Call &call) -> dtx::Task<std::optional<Node>> {
+        hides = co_await hides_directory(call, from, to);
+        if ((flags & RENAME_EXCHANGE) != 0 && !hides)
+            hides = co_await hides_directory(call, to, from);
+        co_return co_await rename(call, from.spot(), to.spot(), flags);
+    };
     std::optional<Node> replaced = co_await daemon.client().call(request.who(), body);
 
+    if (hides)
+        co_await daemon.names_end();
     co_await answer_removed(daemon, request, replaced);
 }
 
@@ -254,12 +307,37 @@ static Changes changes_of(const struct stat &wanted, int which)
     return changes;
 }
 
+/* Awaited. */
+static dtx::Task<Node> writable(Call &call, uint32_t ino)
+{
+    Node node = co_await held_inode(call, ino);
+
+    expect(may(call.who, node.row, kMayWrite), EACCES);
+    co_return node;
+}
+
+/* Awaited: change(). @hides: out: not every user may search a directory any more. */
+static dtx::Task<Node> change_and_see(Call &call, uint32_t ino, Changes changes, bool &hides)
+{
+    Node before = co_await held_inode(call, ino);
+    Node after = co_await change(call, ino, changes);
+
+    hides = S_ISDIR(after.row.mode) && may_all_search(before.row) && !may_all_search(after.row);
+    co_return after;
+}
+
+/* @writes: by an open file that may be written. */
 static dtx::Task<> answer_changes(Daemon &daemon, Request &request, uint32_t ino,
-                                  struct stat wanted, int which)
+                                  struct stat wanted, int which, bool writes)
 {
     int others = which & ~FUSE_SET_ATTR_SIZE;
+    bool hides = false;
 
     if ((which & FUSE_SET_ATTR_SIZE) != 0) {
+        if (!writes)
+            (void)co_await daemon.client().call(request.who(),
+                                                [ino](Call &call) { return writable(call, ino); });
+
         Node node = co_await resize_file(daemon.client(), request.who(), ino,
                                          static_cast<uint64_t>(wanted.st_size));
 
@@ -271,18 +349,43 @@ static dtx::Task<> answer_changes(Daemon &daemon, Request &request, uint32_t ino
             co_return;
         }
     }
-    auto body = [changes = changes_of(wanted, others), ino](Call &call) {
-        return change(call, ino, changes);
+    auto body = [&hides, changes = changes_of(wanted, others), ino](Call &call) {
+        return change_and_see(call, ino, changes, hides);
     };
     Told told = co_await daemon.tell(request.who(), body);
 
+    if (hides)
+        co_await daemon.names_end();
     request.attributes(told);
 }
 
 static void set_attributes(fuse_req_t handle, fuse_ino_t ino, struct stat *wanted, int which,
                            fuse_file_info *info)
 {
-    daemon_of(handle).serve_open(handle, info, answer_changes, number_of(ino), *wanted, which);
+    bool writes = info != nullptr && may_write(*info);
+
+    daemon_of(handle).serve_open(handle, info, answer_changes, number_of(ino), *wanted, which,
+                                 writes);
+}
+
+/* Of access(2) and chdir(2). */
+static dtx::Task<> answer_access(Daemon &daemon, Request &request, uint32_t ino, uint32_t wanted)
+{
+    auto body = [=](Call &call) -> dtx::Task<Node> {
+        Node node = co_await held_inode(call, ino);
+
+        expect(may(call.who, node.row, wanted), EACCES);
+        co_return node;
+    };
+
+    (void)co_await daemon.client().call(request.who(), body);
+    request.end(0);
+}
+
+static void check_access(fuse_req_t handle, fuse_ino_t ino, int wanted)
+{
+    daemon_of(handle).serve(handle, answer_access, number_of(ino),
+                            static_cast<uint32_t>(wanted) & (R_OK | W_OK | X_OK));
 }
 
 static dtx::Task<> answer_usage(Daemon &daemon, Request &request)
@@ -311,6 +414,7 @@ void add_tree_operations(fuse_lowlevel_ops &operations)
     operations.forget_multi = forget_many;
     operations.getattr = get_attributes;
     operations.setattr = set_attributes;
+    operations.access = check_access;
     operations.readlink = read_target;
     operations.mknod = make_node;
     operations.mkdir = make_directory;

@@ -39,18 +39,29 @@ inline void expect(bool holds, int error)
         throw Failure{ error };
 }
 
+/* Further groups of a caller that take long to find: asked only where they decide. */
+class GroupSource
+{
+  public:
+    virtual bool has(uint32_t group) const = 0;
+
+  protected:
+    ~GroupSource() = default;
+};
+
 /* On whose behalf a call is made. */
 struct Credentials {
     uint32_t uid = 0;
     uint32_t gid = 0;
-    std::vector<uint32_t> groups{}; /* beside gid */
-    bool checked = false;       /* the kernel has checked permissions (FUSE: default_permissions) */
+    std::vector<uint32_t> groups{};       /* beside gid */
+    const GroupSource *further = nullptr; /* beside these. Borrowed */
     const bool *lost = nullptr; /* of an open file: true: its locks are gone, so its calls fail with
                                    EIO. Borrowed */
 
     bool is_in(uint32_t group) const
     {
-        return gid == group || std::find(groups.begin(), groups.end(), group) != groups.end();
+        return gid == group || std::find(groups.begin(), groups.end(), group) != groups.end() ||
+               (further != nullptr && further->has(group));
     }
 };
 

@@ -15,7 +15,7 @@ namespace rfs
 
 bool owns(const Credentials &who, const InodeRow &inode)
 {
-    return who.checked || who.uid == 0 || who.uid == inode.uid;
+    return who.uid == 0 || who.uid == inode.uid;
 }
 
 bool may(const Credentials &who, const InodeRow &inode, uint32_t wanted)
@@ -23,16 +23,18 @@ bool may(const Credentials &who, const InodeRow &inode, uint32_t wanted)
     uint32_t bits = inode.mode;
 
     RFS_ASSERT(wanted <= (kMayExecute | kMayWrite | kMayRead));
-    if (who.checked)
-        return true;
     if (who.uid == 0)
         return (wanted & kMayExecute) == 0 || S_ISDIR(inode.mode) ||
                (bits & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
     if (who.uid == inode.uid)
-        bits >>= 6;
-    else if (who.is_in(inode.gid))
-        bits >>= 3;
-    return (bits & wanted) == wanted;
+        return (bits >> 6 & wanted) == wanted;
+
+    bool group_may = (bits >> 3 & wanted) == wanted;
+    bool others_may = (bits & wanted) == wanted;
+
+    if (group_may == others_may)
+        return group_may;
+    return who.is_in(inode.gid) ? group_may : others_may;
 }
 
 bool may_remove(const Credentials &who, const InodeRow &directory, const InodeRow &inode)

@@ -20,6 +20,12 @@ enum Permission : uint32_t { kMayExecute = 1, kMayWrite = 2, kMayRead = 4 };
 /* @wanted: a sum of Permission. */
 bool may(const Credentials &who, const InodeRow &inode, uint32_t wanted);
 
+/* May every user look a name up in the directory? */
+inline bool may_all_search(const InodeRow &directory)
+{
+    return (directory.mode & 0111) == 0111;
+}
+
 /* Is the caller the file's owner, or user 0? */
 bool owns(const Credentials &who, const InodeRow &inode);
 

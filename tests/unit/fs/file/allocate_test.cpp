@@ -313,7 +313,7 @@ TEST_CASE("fs: parts that no file has are not allocated", "[unit]")
 TEST_CASE("fs: the set-ID bits go when blocks are allocated", "[unit]")
 {
     TestVolume volume;
-    rfs::Credentials user{ 10, 20, {}, false };
+    rfs::Credentials user{ 10, 20 };
     uint32_t ino = make(volume, volume.root, kRootIno, "f", S_IFREG | 06777);
 
     for (int mode : { 0, kKeep, kPunch, kZero }) {

@@ -32,6 +32,37 @@ TEST_CASE("fs: the first class that the caller is in decides", "[unit]")
     CHECK_FALSE(may(Credentials{ 11, 5 }, file, rfs::kMayExecute));
 }
 
+namespace
+{
+
+/* One further group; counts how often it is asked for. */
+struct OneGroup : rfs::GroupSource {
+    bool has(uint32_t group) const override
+    {
+        asked++;
+        return group == 20;
+    }
+    mutable int asked = 0;
+};
+
+} // namespace
+
+TEST_CASE("fs: further groups are asked for only where they decide", "[unit]")
+{
+    OneGroup groups;
+    InodeRow file = file_of(S_IFREG | 0464, 10, 20);
+    InodeRow other = file_of(S_IFREG | 0464, 10, 21);
+
+    CHECK(may(Credentials{ 11, 5, {}, &groups }, file, rfs::kMayRead));
+    CHECK_FALSE(may(Credentials{ 11, 5, {}, &groups }, file, rfs::kMayExecute));
+    CHECK(may(Credentials{ 10, 5, {}, &groups }, file, rfs::kMayRead));
+    CHECK(may(Credentials{ 11, 20, {}, &groups }, file, rfs::kMayWrite));
+    CHECK(groups.asked == 0);
+    CHECK(may(Credentials{ 11, 5, {}, &groups }, file, rfs::kMayWrite));
+    CHECK_FALSE(may(Credentials{ 11, 5, {}, &groups }, other, rfs::kMayWrite));
+    CHECK(groups.asked == 2);
+}
+
 TEST_CASE("fs: user 0 may do all but execute a file without x bits", "[unit]")
 {
     CHECK(may(Credentials{}, file_of(S_IFREG, 10, 20), rfs::kMayRead | rfs::kMayWrite));

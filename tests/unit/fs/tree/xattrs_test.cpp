@@ -176,7 +176,6 @@ TEST_CASE("fs: attributes of users need permissions of the file", "[unit]")
     CHECK(set(volume, kAuthor, blind, "user.a", "1") == 0);
     CHECK(error_of_get(volume, kAuthor, blind, "user.a") == EACCES);
     CHECK(get(volume, kSuper, blind, "user.a") == "1");
-    CHECK(get(volume, Credentials{ 11, 21, {}, true }, blind, "user.a") == "1");
 }
 
 TEST_CASE("fs: only regular files and directories have attributes of users", "[unit]")
