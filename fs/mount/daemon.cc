@@ -37,6 +37,8 @@ static constexpr size_t kSpareMax = 16;    /* buffers that are kept */
 static constexpr uint64_t kEndNs = 2000000000;
 /* The kernel counts from when it has got a reply: so long after the daemon has sent it. */
 static constexpr uint64_t kReplyNs = 100000000;
+/* So long the kernel keeps no names after names_end(): further such calls need not wait. */
+static constexpr uint64_t kNoNamesNs = 60000000000;
 
 /* What libfuse reads at once: pages of the largest write, and its header. */
 static size_t buffer_bytes()
@@ -104,19 +106,18 @@ void Daemon::forgotten(uint32_t ino, uint64_t times)
 
 void Daemon::let_keep_name(Told &told, bool all_search)
 {
-    told.keeps_name = told.keep_until_ns != 0 && all_search &&
-                      (told.node.ino == 0 || S_ISDIR(told.node.row.mode));
+    told.keeps_name = told.keep_until_ns != 0 && all_search && dtx::now_ns() >= names_again_ns_;
     if (told.keeps_name)
         names_until_ns_ = std::max(names_until_ns_, told.keep_until_ns);
 }
 
-/* Other calls may have read the directory before this one changed it, and be answered only now. */
 dtx::Task<> Daemon::names_end()
 {
     uint64_t now = dtx::now_ns();
 
-    if (counts_.solo || names_until_ns_ > now)
-        co_await client_.session().sleep_until(now + kKeepNs + kReplyNs);
+    names_again_ns_ = now + kNoNamesNs;
+    if (names_until_ns_ + kReplyNs > now)
+        co_await client_.session().sleep_until(names_until_ns_ + kReplyNs);
 }
 
 bool Daemon::has_pages(const Told &told)

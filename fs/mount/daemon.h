@@ -127,8 +127,8 @@ class Daemon
     /* The kernel may keep the name of what it is told, if attributes as well, and if @all_search:
      * every user may search the directory. */
     void let_keep_name(Told &told, bool all_search);
-    /* Awaited: of what the kernel was told before, it keeps no name any more. Called when it may
-     * have kept one in a directory, or below it, that not every user may search any more. */
+    /* Awaited: the kernel keeps no name any more, and will keep none for a minute. Called when it
+     * may have kept one in a directory, or below it, that not every user may search any more. */
     dtx::Task<> names_end();
 
     /* The kernel has been told of a file, or forgets it so many times. */
@@ -215,7 +215,8 @@ class Daemon
     std::vector<std::unique_ptr<unsigned char[]>> spare_;
     Buffer receiving_;
     uint64_t reported_ns_ = 0;
-    uint64_t names_until_ns_ = 0; /* the kernel keeps no name for longer */
+    uint64_t names_until_ns_ = 0; /* the kernel keeps no name for longer, and may keep */
+    uint64_t names_again_ns_ = 0; /* further ones from then on */
     uint32_t turns_ = 0;
     bool in_turn_ = false; /* of looks at orphans */
     bool in_beat_ = false;

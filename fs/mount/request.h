@@ -5,9 +5,9 @@
  * The kernel may keep attributes for a second if this is the only client of the volume
  * (tree/mounts.h), and else not at all: another one may change them, so the kernel asks for each
  * call. While it keeps a name, it goes through it without a request, by which the daemon would see
- * whether the caller may search the directory. So it may keep only what moves seldom, the names of
- * directories and absent names, and these only in directories that every user may search
- * (tree_operations.cc).
+ * whether the caller may search the directory. So it may keep names only in directories that every
+ * user may search; a call that takes a name, or a directory above it, to where not every user may
+ * search waits until the kernel keeps none (Daemon::names_end()).
  *
  * Tests: tests/fs/mount_test
  */

@@ -216,9 +216,9 @@ static void remove_dir(fuse_req_t handle, fuse_ino_t parent, const char *name)
     daemon_of(handle).serve(handle, answer_rmdir, number_of(parent), name);
 }
 
-/* Awaited: does a directory move from one that every user may search to one that not every user
+/* Awaited: does a file move from a directory that every user may search to one that not every user
  * may? */
-static dtx::Task<bool> hides_directory(Call &call, const Name &from, const Name &to)
+static dtx::Task<bool> hides(Call &call, const Name &from, const Name &to)
 {
     if (from.directory == to.directory)
         co_return false;
@@ -226,32 +226,22 @@ static dtx::Task<bool> hides_directory(Call &call, const Name &from, const Name 
     Node before = co_await held_directory(call, from.directory, kMayExecute);
     Node after = co_await held_directory(call, to.directory, kMayExecute);
 
-    if (!may_all_search(before.row) || may_all_search(after.row))
-        co_return false;
-
-    Place place = co_await find_name(call, from.directory, from.text);
-
-    if (!place.is_taken())
-        co_return false;
-
-    Node moved = co_await named_inode(call, place.ino);
-
-    co_return S_ISDIR(moved.row.mode);
+    co_return may_all_search(before.row) && !may_all_search(after.row);
 }
 
 static dtx::Task<> answer_rename(Daemon &daemon, Request &request, Name from, Name to,
                                  uint32_t flags)
 {
-    bool hides = false;
+    bool hidden = false;
     auto body = [&](Call &call) -> dtx::Task<std::optional<Node>> {
-        hides = co_await hides_directory(call, from, to);
-        if ((flags & RENAME_EXCHANGE) != 0 && !hides)
-            hides = co_await hides_directory(call, to, from);
+        hidden = co_await hides(call, from, to);
+        if ((flags & RENAME_EXCHANGE) != 0 && !hidden)
+            hidden = co_await hides(call, to, from);
         co_return co_await rename(call, from.spot(), to.spot(), flags);
     };
     std::optional<Node> replaced = co_await daemon.client().call(request.who(), body);
 
-    if (hides)
+    if (hidden)
         co_await daemon.names_end();
     co_await answer_removed(daemon, request, replaced);
 }

@@ -27,7 +27,7 @@ class CallNames : public bench::Names
   public:
     explicit CallNames(std::string folder) : folder_(std::move(folder))
     {
-        need(folder_.c_str(), mkdir(folder_.c_str(), 0700));
+        need(folder_.c_str(), mkdir(folder_.c_str(), 0755));
         fd_ = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         need(folder_.c_str(), fd_);
     }
