@@ -45,6 +45,8 @@ static int check_access(void *context, const struct rpmi_step *step)
     enum rpmi_right right;
     int err;
 
+    if (step->kind == RPMI_STEP_WATCH)
+        return RPM_E_NOCAP;
     if (step->kind == RPMI_STEP_PROVE)
         return 0; /* any client may ask: the answer proves something to the writer alone */
     right = rpmi_op_right(rpmi_step_op(step).kind);

@@ -55,6 +55,13 @@ static const struct rpmi_field PROVE_FIELDS[] = {
     RPMI_NUMBER(32, struct rpmi_step, epoch),
 };
 
+/* @operand, its longest wait, is where a CAS has its own. */
+static const struct rpmi_field WATCH_FIELDS[] = {
+    HEAD,
+    RPMI_NUMBER(16, struct rpmi_step, expect),
+    RPMI_NUMBER(24, struct rpmi_step, operand),
+};
+
 struct answer {
     uint32_t done;
 };
@@ -70,6 +77,8 @@ const struct rpmi_layout rpmi_cas_layout =
     RPMI_LAYOUT("CAS", CAS_FIELDS, HEAD_BYTES + 2 * WORD_BYTES);
 const struct rpmi_layout rpmi_faa_layout = RPMI_LAYOUT("FAA", FAA_FIELDS, HEAD_BYTES + WORD_BYTES);
 const struct rpmi_layout rpmi_prove_layout = RPMI_LAYOUT("PROVE", PROVE_FIELDS, PROVE_BYTES);
+const struct rpmi_layout rpmi_watch_layout =
+    RPMI_LAYOUT("WATCH", WATCH_FIELDS, HEAD_BYTES + 2 * WORD_BYTES);
 const struct rpmi_layout rpmi_steps_answer_layout =
     RPMI_LAYOUT("front of an answer to a list", ANSWER_FIELDS, RPMI_STEPS_ANSWER_HEAD);
 
@@ -86,6 +95,7 @@ uint32_t rpmi_step_bytes(const struct rpmi_step *step)
     case RPMI_STEP_WRITE:
         return HEAD_BYTES + whole_words(step->len);
     case RPMI_STEP_CAS:
+    case RPMI_STEP_WATCH:
         return HEAD_BYTES + 2 * WORD_BYTES;
     case RPMI_STEP_PROVE:
         return PROVE_BYTES;
@@ -115,6 +125,8 @@ uint32_t rpmi_step_put(void *to, const struct rpmi_step *step)
         rpmi_layout_put_inline(&rpmi_cas_layout, to, step);
     } else if (step->kind == RPMI_STEP_PROVE) {
         rpmi_layout_put_inline(&rpmi_prove_layout, to, step);
+    } else if (step->kind == RPMI_STEP_WATCH) {
+        rpmi_layout_put_inline(&rpmi_watch_layout, to, step);
     } else if (bytes > HEAD_BYTES) {
         rpmi_layout_put_inline(&rpmi_must_read_layout, to, step);
     }
@@ -135,12 +147,20 @@ static bool is_well_formed(const struct rpmi_step *step)
     case RPMI_STEP_CAS:
         return (step->flags & ~RPMI_STEP_MUST) == 0 && word;
     case RPMI_STEP_FAA:
+    case RPMI_STEP_WATCH:
         return step->flags == 0 && word;
     case RPMI_STEP_PROVE:
         return step->flags == 0 && step->key == 0 && step->len == RPMI_CERTIFICATE_BYTES;
     default:
         return false;
     }
+}
+
+/* @steps: where the decoding of its list is. */
+static bool may_watch(const struct rpmi_steps *steps, const struct rpmi_step *step)
+{
+    return steps->taken == 0 && rpmi_is_aligned(step->offset, WORD_BYTES) && step->operand > 0 &&
+           step->operand <= RPMI_WATCH_US_MAX;
 }
 
 __attribute__((cold)) static int invalid_list(const char *what)
@@ -185,6 +205,11 @@ int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step)
     } else if (step->kind == RPMI_STEP_PROVE) {
         if (rpmi_layout_get_inline(&rpmi_prove_layout, from, step) != NULL)
             return invalid_list("the reserved bytes of a PROVE are not zero");
+    } else if (step->kind == RPMI_STEP_WATCH) {
+        (void)rpmi_layout_get_inline(&rpmi_watch_layout, from, step);
+        if (!may_watch(steps, step))
+            return invalid_list("a WATCH that is not its first step, is not aligned, or waits for "
+                                "no time or more than a second");
     } else if (bytes > HEAD_BYTES) {
         (void)rpmi_layout_get_inline(&rpmi_must_read_layout, from, step);
     }

@@ -19,14 +19,17 @@
 #define RPMI_STEPS_BYTES 4096u /* of a list, and of an answer, at most */
 #define RPMI_STEPS_MAX 64u
 #define RPMI_STEPS_ANSWER_HEAD 8u
+#define RPMI_WATCH_US_MAX 1000000u /* a WATCH waits so long at most */
 
 enum rpmi_step_kind {
     RPMI_STEP_READ = 1,
     RPMI_STEP_WRITE = 2,
     RPMI_STEP_CAS = 3,
     RPMI_STEP_FAA = 4,
-    RPMI_STEP_PROVE = 5 /* which records of a log, from one LSN to another, are whole? Its result is
-                           a certificate (wire/certificate.h) */
+    RPMI_STEP_PROVE = 5, /* which records of a log, from one LSN to another, are whole? Its result
+                            is a certificate (wire/certificate.h) */
+    RPMI_STEP_WATCH = 6  /* the first of its list: the server holds the list until the word differs
+                            from @expect, or @operand us have passed; then the list ends here */
 };
 
 enum rpmi_step_flag {
@@ -38,24 +41,25 @@ enum rpmi_step_flag {
 struct rpmi_layout; /* wire/layout.h */
 
 /* The tables of a step: its head, and the words that follow the head of a READ with MUST, a CAS, a
- * FAA and a PROVE. The bytes that follow that of a WRITE have no table, because their number
- * varies. */
+ * FAA, a PROVE and a WATCH. The bytes that follow that of a WRITE have no table, because their
+ * number varies. */
 extern const struct rpmi_layout rpmi_step_layout;
 extern const struct rpmi_layout rpmi_must_read_layout;
 extern const struct rpmi_layout rpmi_cas_layout;
 extern const struct rpmi_layout rpmi_faa_layout;
 extern const struct rpmi_layout rpmi_prove_layout;
+extern const struct rpmi_layout rpmi_watch_layout;
 extern const struct rpmi_layout rpmi_steps_answer_layout;
 
 struct rpmi_step {
     uint8_t kind;     /* enum rpmi_step_kind */
     uint8_t flags;    /* enum rpmi_step_flag */
-    uint16_t len;     /* bytes at the server, at least 1; of a CAS or FAA 8; of a PROVE those of its
-                      result, RPMI_CERTIFICATE_BYTES */
+    uint16_t len;     /* bytes at the server, at least 1; of a CAS, FAA or WATCH 8; of a PROVE those
+                      of its result, RPMI_CERTIFICATE_BYTES */
     uint32_t key;     /* of a PROVE 0 */
     uint64_t offset;  /* of a PROVE the LSN of the first record */
-    uint64_t expect;  /* CAS, READ with MUST */
-    uint64_t operand; /* CAS, FAA */
+    uint64_t expect;  /* CAS, READ with MUST, WATCH */
+    uint64_t operand; /* CAS, FAA; of a WATCH the longest wait in microseconds */
     const void *data; /* WRITE: @len bytes; of a decoded step, in the list */
     uint64_t log_id;  /* PROVE; so are the rest */
     uint64_t end_lsn; /* behind the last record */
@@ -86,7 +90,7 @@ int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step);
 int rpmi_steps_check(const void *list, uint64_t bytes, uint64_t answer_bytes);
 
 /* The front of an answer: how many steps were carried out; a step with MUST counts only if it found
- * the word that it expects. */
+ * the word that it expects, a WATCH only if it found another. */
 void rpmi_steps_answer_put(void *answer, uint32_t done);
 /* RPM_E_PROTO: more than the @n of the list, or invalid bytes. */
 int rpmi_steps_answer_get(const void *answer, uint32_t n, uint32_t *done);
@@ -94,6 +98,8 @@ int rpmi_steps_answer_get(const void *answer, uint32_t n, uint32_t *done);
 /* Does the list end with this step, which found @word? */
 static inline bool rpmi_step_ends(const struct rpmi_step *step, uint64_t word)
 {
+    if (step->kind == RPMI_STEP_WATCH)
+        return word == step->expect;
     return (step->flags & RPMI_STEP_MUST) != 0 && word != step->expect;
 }
 

@@ -177,6 +177,9 @@ def inputs():
             *[(name, "frame", struct.pack("<Q", lsn[name]) + block[name]) for name in lsn]]},
         "steps": {"whole": struct.pack("<H", 200) + bytes(8) + block["steps"],
                   "denied": struct.pack("<H", 200) + b"\4" + bytes(7) + block["steps"],
+                  "watch": struct.pack("<H", 24) + bytes(8) + block["watch"],
+                  "watch_ends": struct.pack("<H", 24) + bytes(8) + block["watch"][:16] + bytes(8) + block["watch"][24:],
+                  "watch_second": struct.pack("<H", 32) + bytes(8) + block["watch"][32:] + block["watch"][:32],
                   "ends": struct.pack("<H", 200) + b"\0\0\0\7" + bytes(4) + block["steps"]},
         "stream_answer": {
             name: bytes([posted, packet]) + b"".join(

@@ -44,7 +44,10 @@ int act(void *context, const rpmi_step *step, void *result)
         memset(result, 0, step->len);
     if (step->kind != RPMI_STEP_WRITE && step->len == sizeof(word))
         memcpy(result, &word, sizeof(word));
-    ours->ended = (step->flags & RPMI_STEP_MUST) != 0 && step->expect != word;
+    FUZZ_CHECK(step->kind != RPMI_STEP_WATCH || ours->done == 1); // it is the first of its list
+    ours->ended = step->kind == RPMI_STEP_WATCH
+                      ? step->expect == word
+                      : (step->flags & RPMI_STEP_MUST) != 0 && step->expect != word;
     return ours->done == ours->broken ? RPM_E_IO : 0;
 }
 

@@ -319,6 +319,29 @@ def steps_answer():
     return b
 
 
+def watch():
+    b = Block(32 + 16)
+    b.raw(0, bytes([6, 0]), "kind and flags: WATCH")
+    b.raw(2, struct.pack("<H", 8), "len")
+    b.u32(4, 3, "key")
+    b.u64(8, 1 << 44, "offset")
+    b.u64(16, 1 << 63, "expect")
+    b.u64(24, 1000000, "wait_us")
+    b.raw(32, bytes([1, 0]), "kind and flags: READ")
+    b.raw(34, struct.pack("<H", 3), "len")
+    b.u32(36, 3, "key")
+    b.u64(40, (1 << 44) + 8, "offset")
+    return b
+
+
+def watch_answer():
+    b = Block(8 + 8 + 8)
+    b.u32(0, 2, "done")
+    b.u64(8, 7, "of the WATCH")
+    b.raw(16, bytes(range(3)), "of the READ")
+    return b
+
+
 def certificate():
     b = Block(64)
     b.u32(4, 4, "level: durable")
@@ -480,6 +503,8 @@ def golden():
         "request": ("FORMAT.md section 10: header of a request", request()),
         "message_steps": ("FORMAT.md section 11: an RPC request with a list", message_steps()),
         "message_result": ("FORMAT.md section 11: a result", message_result()),
+        "watch": ("FORMAT.md section 12: a list that begins with a WATCH", watch()),
+        "watch_answer": ("FORMAT.md section 12: the answer to it", watch_answer()),
         "steps": ("FORMAT.md section 12: a list of steps", steps()),
         "segment": ("FORMAT.md section 13: a segment of two records", segment()),
         "certificate": ("FORMAT.md section 12: a certificate", certificate()),

@@ -54,10 +54,35 @@ static void seal_certificate(Bytes &bytes)
     bytes = proved;
 }
 
+// The WATCH at the front of its golden list.
+static std::vector<Format> watch_formats()
+{
+    return {
+        { TABLE(step), // a WATCH
+          "watch",
+          0,
+          32,
+          recode_step,
+          { { "kind", { 0, 1, 2, 4, 5, 7, 255 } },
+            { "flags", { 1, 2, 4, 32, 128, 255 } },
+            { "len", { 0, 7, 9, UINT16_MAX } },
+            { "key", {} },
+            { "offset", { 1, 4, UINT64_MAX } } },
+          true },
+        { TABLE(watch),
+          "watch",
+          0,
+          32,
+          recode_step,
+          { { "expect", {} }, { "operand", { 0, 1000001, UINT64_MAX } } },
+          true },
+    };
+}
+
 // The steps of the golden list, in their order.
 std::vector<Format> step_formats()
 {
-    return {
+    std::vector<Format> all = {
         { TABLE(step), // a READ of 100 bytes
           "steps",
           0,
@@ -111,4 +136,8 @@ std::vector<Format> step_formats()
           false,
           seal_certificate },
     };
+
+    for (const Format &format : watch_formats())
+        all.push_back(format);
+    return all;
 }

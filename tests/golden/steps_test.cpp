@@ -74,6 +74,42 @@ TEST_CASE("golden: the answer to a list is its bytes", "[golden]")
     CHECK(done == 3);
 }
 
+TEST_CASE("golden: a list that begins with a WATCH, and its answer, are the golden bytes",
+          "[golden]")
+{
+    Bytes list = golden("watch");
+    Bytes expected = golden("watch_answer");
+    Bytes made(list.size(), 0xff);
+    Bytes answer(expected.size(), 0xff);
+    rpmi_step room[RPMI_STEPS_MAX];
+    rpmi_stepper stepper = {};
+
+    stepper.room = room;
+    stepper.check = [](void *, const rpmi_step *) { return 0; };
+    stepper.carry_out = [](void *, const rpmi_step *step, void *result) {
+        const unsigned char bytes[] = { 0, 1, 2 };
+        uint64_t word = 7;
+
+        if (step->kind == RPMI_STEP_WATCH)
+            memcpy(result, &word, sizeof(word));
+        else
+            memcpy(result, bytes, sizeof(bytes));
+        return 0;
+    };
+    REQUIRE(rpmi_steps_walk(&stepper, list.data(), list.size(), answer.data(), answer.size()) == 0);
+    CHECK(answer == expected);
+    CHECK(room[0].kind == RPMI_STEP_WATCH);
+    CHECK(room[0].key == 3);
+    CHECK(room[0].offset == 1ull << 44);
+    CHECK(room[0].expect == 1ull << 63);
+    CHECK(room[0].operand == RPMI_WATCH_US_MAX);
+    CHECK(room[1].kind == RPMI_STEP_READ);
+    uint32_t at = rpmi_step_put(made.data(), &room[0]);
+    at += rpmi_step_put(&made[at], &room[1]);
+    CHECK(at == list.size());
+    CHECK(made == list);
+}
+
 // The key of the golden reply to a CLAIM.
 static const uint64_t KEY[RPMI_CERTIFICATE_KEY_WORDS] = { 8ull << 32, 9ull << 32 };
 

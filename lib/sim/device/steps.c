@@ -50,6 +50,8 @@ static int check_access(void *context, const struct rpmi_step *step)
 
     if (step->kind == RPMI_STEP_PROVE)
         return 0;
+    if (step->kind == RPMI_STEP_WATCH)
+        return RPM_E_NOCAP;
     return locate(context, step, &address);
 }
 

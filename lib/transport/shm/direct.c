@@ -290,6 +290,9 @@ static int step_may(void *context, const struct rpmi_step *step)
     if (step->kind == RPMI_STEP_PROVE)
         return rpmi_fail(RPM_E_NOCAP, "only the server CPU certifies records, and this connection "
                                       "has the pool mapped; connect with mode=ring");
+    if (step->kind == RPMI_STEP_WATCH)
+        return rpmi_fail(RPM_E_NOCAP, "no list waits on a connection that has the pool mapped: it "
+                                      "reads the word itself");
     op = rpmi_step_op(step);
     right = rpmi_op_right(op.kind);
     key = find_op(&walk->shm->direct, &op, right, &err);

@@ -77,6 +77,16 @@ rpmi_step prove_of(uint32_t epoch)
     return made;
 }
 
+rpmi_step watch_of(uint64_t expect, uint64_t wait_us = 1000)
+{
+    rpmi_step made = step(RPMI_STEP_WATCH, 8);
+
+    made.offset = 64;
+    made.expect = expect;
+    made.operand = wait_us;
+    return made;
+}
+
 struct List {
     std::vector<unsigned char> bytes;
     uint32_t answer = RPMI_STEPS_ANSWER_HEAD;
@@ -104,7 +114,8 @@ const std::string FIVE = "12345";
 
 std::vector<rpmi_step> one_of_each()
 {
-    return { read_of(1),
+    return { watch_of(9),
+             read_of(1),
              read_of(3000),
              must_read(~0ull),
              write_of(FIVE, RPMI_STEP_DURABLE | RPMI_STEP_CACHED),
@@ -214,7 +225,7 @@ TEST_CASE("steps: malformed lists are refused", "[unit]")
         unsigned char byte;
     } rows[] = {
         { "kind 0", read_of(8), 0, 0 },
-        { "kind 6", read_of(8), 0, 6 },
+        { "kind 7", read_of(8), 0, 7 },
         { "kind 255", read_of(8), 0, 255 },
         { "a MUST of 16 bytes", must_read(0), 2, 16 },
         { "a durable READ", read_of(8), 1, RPMI_STEP_DURABLE },
@@ -234,6 +245,12 @@ TEST_CASE("steps: malformed lists are refused", "[unit]")
         { "a PROVE with a result of 8 bytes", prove_of(1), 2, 8 },
         { "a PROVE with a key", prove_of(1), 4, 1 },
         { "a PROVE with bytes behind", prove_of(1), 39, 1 },
+        { "a WATCH that must", watch_of(1), 1, RPMI_STEP_MUST },
+        { "a WATCH of 16 bytes", watch_of(1), 2, 16 },
+        { "a WATCH of a word that is not aligned", watch_of(1), 8, 68 },
+        { "a WATCH for no time", watch_of(1, 1), 24, 0 },
+        { "a WATCH for more than a second", watch_of(1, RPMI_WATCH_US_MAX), 24, 0x41 },
+        { "a WATCH for years", watch_of(1), 31, 1 },
     };
 
     for (const auto &row : rows) {
@@ -248,6 +265,14 @@ TEST_CASE("steps: malformed lists are refused", "[unit]")
         rpmi_steps_begin(&steps, list.bytes.data(), static_cast<uint32_t>(list.bytes.size()));
         CHECK(rpmi_steps_next(&steps, &got) == RPM_E_PROTO);
     }
+}
+
+TEST_CASE("steps: a WATCH is the first step of its list, and the only WATCH", "[unit]")
+{
+    CHECK(List({ watch_of(1) }).check() == 0);
+    CHECK(List({ watch_of(1), read_of(64), faa_of(1) }).check() == 0);
+    CHECK(List({ read_of(64), watch_of(1) }).check() == RPM_E_PROTO);
+    CHECK(List({ watch_of(1), watch_of(1) }).check() == RPM_E_PROTO);
 }
 
 TEST_CASE("steps: lists and answers of invalid length are refused", "[unit]")
@@ -295,7 +320,7 @@ TEST_CASE("steps: all are checked before the first one is carried out", "[unit]"
     };
     CHECK(rpmi_steps_walk(&stepper.table, list.bytes.data(), list.bytes.size(), answer.data(),
                           answer.size()) == RPM_E_FENCED);
-    CHECK(stepper.judged.size() == 7);
+    CHECK(stepper.judged.size() == 8);
     CHECK(stepper.done.empty());
     CHECK(answer == std::vector<unsigned char>(list.answer, 0xee));
     list.bytes[0] = 77; // nor is anything judged of a list that cannot be
@@ -305,7 +330,9 @@ TEST_CASE("steps: all are checked before the first one is carried out", "[unit]"
     CHECK(stepper.judged.empty());
 }
 
-TEST_CASE("steps: a list ends at the first MUST that finds something else", "[unit]")
+TEST_CASE("steps: a list ends at the first MUST that finds something else, or at a WATCH that "
+          "finds the same",
+          "[unit]")
 {
     struct {
         std::vector<rpmi_step> steps;
@@ -319,6 +346,9 @@ TEST_CASE("steps: a list ends at the first MUST that finds something else", "[un
         { { must_read(0), write_of(FIVE) }, 0, 2, 2 },
         { { must_read(0), write_of(FIVE) }, 1, 0, 1 },
         { { read_of(8), must_read(3) }, 2, 1, 2 },
+        { { watch_of(5), read_of(8) }, 6, 2, 2 },
+        { { watch_of(5), read_of(8) }, 5, 0, 1 }, // the time is over, and nothing has changed
+        { { watch_of(5) }, 5, 0, 1 },
     };
 
     for (const auto &row : rows) {
