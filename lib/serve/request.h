@@ -21,6 +21,11 @@
 
 struct rpm_server;
 
+/* The kinds of steps that the engine carries out, as an accept message says them. */
+#define RPMI_SERVE_STEPS                                                                           \
+    (1u << RPMI_STEP_READ | 1u << RPMI_STEP_WRITE | 1u << RPMI_STEP_CAS | 1u << RPMI_STEP_FAA |    \
+     1u << RPMI_STEP_PROVE)
+
 #define RPMI_DIRTY_MAX 64u
 #define RPMI_PROOFS_MAX 64u
 #define RPMI_PROOFS_BYTES (1u << 20) /* a batch reads no further record than this for them */

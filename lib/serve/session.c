@@ -65,6 +65,7 @@ int rpmi_session_enter(struct rpmi_listener *listener, struct rpmi_session *sess
         .pool_bytes = server->pool.mem.bytes,
         .dram_bytes = server->dram.mem.bytes,
         .facts = listener->facts,
+        .steps = RPMI_SERVE_STEPS,
     };
     rpmi_count(&server->stats.accepted, 1);
     rpmi_count(&server->stats.clients, 1);

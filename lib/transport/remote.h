@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "transport/transport.h"
 #include "wire/hello.h"
+#include "wire/steps.h"
 
 /* Why the server CPU refused a request or failed at it, in a sentence. */
 const char *rpmi_remote_reason(int status);
@@ -36,6 +37,14 @@ int rpmi_remote_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SE
 /* Are plans made with the facts @before valid with @now? RPM_E_NOCAP if the server that was dialled
  * again has other facts. */
 int rpmi_remote_same_facts(const struct rpm_facts *before, const struct rpm_facts *now);
+
+/* The flags of a link whose lists of steps the server carries out that sent @accepted. */
+static inline uint32_t rpmi_remote_step_flags(const struct rpmi_accept *accepted)
+{
+    bool watches = (accepted->steps >> RPMI_STEP_WATCH & 1) != 0;
+
+    return RPMI_LINK_STEPS | (watches ? RPMI_LINK_WATCH : 0);
+}
 
 /* Call @dial, again while no server listens there, at most until @deadline_ns. Blocks. */
 int rpmi_remote_redial(struct rpmi_link *link,

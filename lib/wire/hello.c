@@ -64,6 +64,7 @@ static const struct rpmi_field ACCEPT_FIELDS[] = {
     RPMI_NUMBER(96, struct rpmi_accept, facts.memory_node),
     RPMI_NUMBER(100, struct rpmi_accept, facts.port_node),
     RPMI_NUMBER(104, struct rpmi_accept, facts.modelled),
+    RPMI_NUMBER(108, struct rpmi_accept, steps),
     RPMI_TEXT(112, struct rpmi_accept, text),
 };
 

@@ -41,6 +41,8 @@ struct rpmi_accept {
     uint64_t pool_bytes;
     uint64_t dram_bytes;
     struct rpm_facts facts;
+    uint32_t steps; /* bit (1 << enum rpmi_step_kind): the kinds of steps that the server carries
+                       out; 0: it says nothing. Bits that a client does not know mean nothing */
     char text[RPMI_ACCEPT_TEXT_BYTES];
 };
 

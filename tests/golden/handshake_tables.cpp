@@ -90,7 +90,8 @@ static std::map<std::string, std::vector<uint64_t>> refused_accept()
              { "facts.methods", { 1u << 9, UINT32_MAX } },
              { "facts.memory_node", { below, 1u << 31 } },
              { "facts.port_node", { below, 1u << 31 } },
-             { "facts.modelled", { 2, UINT32_MAX } } };
+             { "facts.modelled", { 2, UINT32_MAX } },
+             { "steps", {} } };
 }
 
 std::vector<Format> handshake_formats()

@@ -197,6 +197,7 @@ def accept():
              (0, "memory node"), (-1, "port node: unknown"), (1, "modelled")]
     for i, (value, note) in enumerate(facts):
         b.u32(56 + 4 * i, value, note)
+    b.u32(108, 0x7e, "steps: READ to WATCH")
     return b
 
 

@@ -102,7 +102,7 @@ int rpmi_ring_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
     if (err != 0)
         return err;
     RPM_ASSERT(ring->notify_fd < 0); /* no engine of an earlier server is notified */
-    shm->link.flags = RPMI_LINK_STEPS;
+    shm->link.flags = rpmi_remote_step_flags(&grant->accepted);
     ring->posted = 0;
     ring->reaped = 0;
     ring->done = 0;

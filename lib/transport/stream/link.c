@@ -84,7 +84,7 @@ static void attach(struct rpmi_stream *stream, const struct rpmi_pipe *pipe,
     stream->call.wanted = stream->call.here = false;
     stream->watches_room = false;
     stream->link.facts = accepted->facts;
-    stream->link.flags = RPMI_LINK_STEPS | RPMI_LINK_COUNTS;
+    stream->link.flags = rpmi_remote_step_flags(accepted) | RPMI_LINK_COUNTS;
     stream->link.client = accepted->client;
     stream->link.server_epoch = accepted->server_epoch;
     stream->link.lost = 0;

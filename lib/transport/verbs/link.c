@@ -101,7 +101,7 @@ static int take_opts(const struct rpmi_link_opts *opts, struct rpmi_verbs *verbs
 static void set_facts(struct rpmi_verbs *verbs, const struct rpmi_accept *accepted)
 {
     verbs->link.facts = accepted->facts;
-    verbs->link.flags = RPMI_LINK_STEPS;
+    verbs->link.flags = rpmi_remote_step_flags(accepted);
     if (verbs->qp.ex == NULL || !verbs->nic.atomic_write)
         verbs->link.facts.atomic_write = RPM_NO;
     if (verbs->qp.ex == NULL || !verbs->nic.flush) {

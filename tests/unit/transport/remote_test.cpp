@@ -50,6 +50,17 @@ TEST_CASE("remote: facts are equal if all fields that plans depend on are", "[un
     CHECK(rpmi_remote_same_facts(&before, &now) == 0);
 }
 
+TEST_CASE("remote: a link watches only at a server that says that it carries a WATCH out", "[unit]")
+{
+    rpmi_accept accepted = {}; // of a server that says nothing of steps
+
+    CHECK(rpmi_remote_step_flags(&accepted) == RPMI_LINK_STEPS);
+    accepted.steps = ~(1u << RPMI_STEP_WATCH);
+    CHECK(rpmi_remote_step_flags(&accepted) == RPMI_LINK_STEPS);
+    accepted.steps = 1u << RPMI_STEP_WATCH;
+    CHECK(rpmi_remote_step_flags(&accepted) == (RPMI_LINK_STEPS | RPMI_LINK_WATCH));
+}
+
 TEST_CASE("remote: invalid options are refused, and a secret is copied completely", "[unit]")
 {
     std::string longest(RPMI_SECRET_BYTES - 1, 's');
