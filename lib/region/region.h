@@ -155,6 +155,20 @@ static inline bool rpmi_step_is_atomic(const struct rpm_step *step)
     return step->kind == RPM_STEP_CAS || step->kind == RPM_STEP_FAA;
 }
 
+/* Is it on one word, of 8 bytes, whatever its @len? */
+static inline bool rpmi_step_is_word(const struct rpm_step *step)
+{
+    return rpmi_step_is_atomic(step) || step->kind == RPM_STEP_WATCH;
+}
+
+/* watch.c: does the list begin with a WATCH that its link does not carry? */
+bool rpmi_watch_needs_polls(const struct rpm_step *steps);
+/* How long the WATCH waits, so that the connection is not taken for lost meanwhile. */
+uint64_t rpmi_watch_us(const struct rpm_step *step);
+/* Read the word until it differs from @expect or the time is over. 0 and the word; the errors of
+ * rpm_region_read(). */
+int rpmi_watch_poll(const struct rpm_step *step, uint64_t *word);
+
 /* results.c: decode the @answer to a list and copy the results to the user's memory: of the @done
  * steps that were carried out, and of the step that ended the list. 0, or RPM_E_PROTO. */
 int rpmi_steps_copy(const struct rpm_step *steps, uint32_t n, const unsigned char *answer,

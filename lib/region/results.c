@@ -23,13 +23,14 @@ int rpmi_steps_copy(const struct rpm_step *steps, uint32_t n, const unsigned cha
     RPM_ASSERT(n > 0 && n <= RPM_STEPS_MAX);
     if (err != 0)
         return err;
-    if (found < n && (steps[found].flags & RPM_STEP_MUST) == 0)
+    if (found < n && steps[found].kind != RPM_STEP_WATCH &&
+        (steps[found].flags & RPM_STEP_MUST) == 0)
         return rpmi_fail(
             RPM_E_PROTO,
             "the server ended a list of %u steps after %u, at a step without RPM_STEP_MUST", n,
             found);
     for (uint32_t i = 0; i < n && i <= found; i++) {
-        uint64_t bytes = rpmi_step_is_atomic(&steps[i]) ? sizeof(uint64_t) : steps[i].len;
+        uint64_t bytes = rpmi_step_is_word(&steps[i]) ? sizeof(uint64_t) : steps[i].len;
 
         if (steps[i].kind == RPM_STEP_WRITE)
             continue;

@@ -20,6 +20,8 @@ _Static_assert((int)RPM_STEP_READ == (int)RPMI_STEP_READ, "same numbers");
 _Static_assert((int)RPM_STEP_WRITE == (int)RPMI_STEP_WRITE, "same numbers");
 _Static_assert((int)RPM_STEP_CAS == (int)RPMI_STEP_CAS, "same numbers");
 _Static_assert((int)RPM_STEP_FAA == (int)RPMI_STEP_FAA, "same numbers");
+_Static_assert((int)RPM_STEP_WATCH == (int)RPMI_STEP_WATCH, "same numbers");
+_Static_assert(RPM_WATCH_US_MAX == RPMI_WATCH_US_MAX, "same numbers");
 _Static_assert((int)RPM_STEP_MUST == (int)RPMI_STEP_MUST, "same numbers");
 _Static_assert(RPM_STEPS_MAX == RPMI_STEPS_MAX, "same numbers");
 _Static_assert(2 * RPMI_STEPS_BYTES <= RPMI_BOUNCE_BYTES, "list and answer fit");
@@ -39,7 +41,7 @@ static struct rpmi_step step_of(const struct rpm_step *step)
     struct rpmi_step made = {
         .kind = (uint8_t)step->kind,
         .flags = (uint8_t)step->flags,
-        .len = rpmi_step_is_atomic(step) ? WORD_BYTES : (uint16_t)step->len,
+        .len = rpmi_step_is_word(step) ? WORD_BYTES : (uint16_t)step->len,
         .key = step->region->key,
         .offset = step->offset,
         .expect = step->expect,
@@ -49,6 +51,8 @@ static struct rpmi_step step_of(const struct rpm_step *step)
 
     /* By now a key of an earlier link may open another object. */
     RPM_ASSERT(step->region->link_generation == step->region->conn->generation);
+    if (step->kind == RPM_STEP_WATCH)
+        made.operand = rpmi_watch_us(step);
     if (step->kind != RPM_STEP_WRITE)
         return made;
     made.flags |= plan->level == RPM_DURABLE ? RPMI_STEP_DURABLE : 0;
@@ -60,9 +64,9 @@ static int check_shape(const struct rpm_step *step)
 {
     bool must = step->flags == RPM_STEP_MUST;
 
-    if (step->kind < RPM_STEP_READ || step->kind > RPM_STEP_FAA)
-        return rpmi_fail(RPM_E_INVAL, "a step of kind %u, known are %u to %u", step->kind,
-                         RPM_STEP_READ, RPM_STEP_FAA);
+    if (step->kind != RPM_STEP_WATCH && (step->kind < RPM_STEP_READ || step->kind > RPM_STEP_FAA))
+        return rpmi_fail(RPM_E_INVAL, "a step of kind %u, known are %u to %u and %u", step->kind,
+                         RPM_STEP_READ, RPM_STEP_FAA, RPM_STEP_WATCH);
     if (step->flags != 0 && !must)
         return rpmi_fail(RPM_E_INVAL, "step flags %#x, known are %#x", step->flags,
                          (unsigned)RPM_STEP_MUST);
@@ -73,6 +77,25 @@ static int check_shape(const struct rpm_step *step)
                          "bytes can have it",
                          step->kind, RPM_STEP_CAS, RPM_STEP_READ);
     return 0;
+}
+
+static int check_watch(const struct rpm_step *step, bool first)
+{
+    if (!first)
+        return rpmi_fail(RPM_E_INVAL, "a WATCH behind another step; a list can only begin with it");
+    if (!rpmi_is_aligned(step->offset, WORD_BYTES))
+        return rpmi_fail(RPM_E_INVAL,
+                         "a WATCH at offset %" PRIu64 " is not aligned; use a multiple of 8",
+                         step->offset);
+    if (step->operand == 0 || step->operand > RPM_WATCH_US_MAX)
+        return rpmi_fail(RPM_E_INVAL, "a WATCH of %" PRIu64 " us, expected is 1 to %u",
+                         step->operand, RPM_WATCH_US_MAX);
+    return 0;
+}
+
+static bool only_reads(const struct rpm_step *step)
+{
+    return step->kind == RPM_STEP_READ || step->kind == RPM_STEP_WATCH;
 }
 
 static int check_step(const struct rpm_region *region, const struct rpm_step *step)
@@ -87,10 +110,11 @@ static int check_step(const struct rpm_region *region, const struct rpm_step *st
         return rpmi_fail(
             RPM_E_INVAL,
             "a step on a region of another connection; open all regions of a list on one");
-    err = step->kind == RPM_STEP_READ ? rpmi_region_readable(at) : rpmi_region_writable(at);
+    err = only_reads(step) ? rpmi_region_readable(at) : rpmi_region_writable(at);
     if (err == 0 && !rpmi_step_is_atomic(step))
-        err = rpmi_region_bounds(at, step->offset, step->len);
-    if (err != 0 || step->kind == RPM_STEP_READ)
+        err =
+            rpmi_region_bounds(at, step->offset, rpmi_step_is_word(step) ? WORD_BYTES : step->len);
+    if (err != 0 || only_reads(step))
         return err;
     if (at->claim.log != NULL && at->claim.log != region->claim.log)
         return rpmi_fail(RPM_E_INVAL, "a step that changes a region guarded by another log's "
@@ -114,15 +138,17 @@ static int check(const struct rpm_region *region, const struct rpm_step *steps, 
         int err = check_step(region, &steps[i]);
         struct rpmi_step step;
 
+        if (err == 0 && steps[i].kind == RPM_STEP_WATCH)
+            err = check_watch(&steps[i], i == 0);
         if (err != 0)
             return err;
-        if (!rpmi_step_is_atomic(&steps[i]) && steps[i].len > RPMI_STEPS_BYTES)
+        if (!rpmi_step_is_word(&steps[i]) && steps[i].len > RPMI_STEPS_BYTES)
             return rpmi_fail(RPM_E_TOOBIG, "a step of %" PRIu64 " bytes, maximum %u; split it",
                              steps[i].len, RPMI_STEPS_BYTES);
         step = step_of(&steps[i]);
         size->list += rpmi_step_bytes(&step);
         size->answer += rpmi_step_result_bytes(&step);
-        size->reads = size->reads && step.kind == RPMI_STEP_READ;
+        size->reads = size->reads && only_reads(&steps[i]);
         size->durable = size->durable || (step.flags & RPMI_STEP_DURABLE) != 0;
     }
     if (size->list > RPMI_STEPS_BYTES || size->answer > RPMI_STEPS_BYTES)
@@ -175,6 +201,9 @@ int rpm_steps_async(struct rpm_region *region, const struct rpm_step *steps, uin
 
     RPM_ASSERT(region != NULL && steps != NULL);
     err = check(region, steps, n, &size);
+    if (err == 0 && rpmi_watch_needs_polls(steps))
+        err = rpmi_fail(RPM_E_NOCAP, "the server cannot hold a list that begins with a WATCH for "
+                                     "this link; rpm_steps_run() reads the word instead");
     if (err != 0)
         return err;
     task.len = rpmi_align_up(size.list, RPMI_LINE_BYTES) + size.answer;
@@ -189,17 +218,13 @@ int rpm_steps_async(struct rpm_region *region, const struct rpm_step *steps, uin
     return rpmi_region_submit(region, &task);
 }
 
-int rpm_steps_run(struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
-                  uint32_t *done)
+static int run(struct rpm_region *region, const struct rpm_step *steps, uint32_t n, uint32_t *done)
 {
-    rpmi_begin();
-
     struct size size;
     struct rpmi_op op;
-    int err;
+    int err = check(region, steps, n, &size);
 
-    RPM_ASSERT(region != NULL && steps != NULL && done != NULL);
-    err = check(region, steps, n, &size);
+    RPM_ASSERT(err != 0 || !rpmi_watch_needs_polls(steps)); /* the server would refuse it */
     if (err == 0 && !size.reads)
         err = rpmi_region_writable(region);
     if (err != 0)
@@ -211,4 +236,37 @@ int rpm_steps_run(struct rpm_region *region, const struct rpm_step *steps, uint3
     if (size.reads)
         return err == RPM_E_FENCED ? RPM_E_LOST : err;
     return rpmi_region_result(region, err);
+}
+
+/* The same where the server cannot hold the list: wait here for the word, then send the rest. */
+static int run_after_polls(struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
+                           uint32_t *done)
+{
+    struct size size;
+    uint32_t rest = 0;
+    uint64_t word;
+    int err = check(region, steps, n, &size);
+
+    RPM_ASSERT(n > 0 && steps->kind == RPM_STEP_WATCH);
+    if (err == 0)
+        err = rpmi_watch_poll(steps, &word);
+    if (err == 0 && n > 1 && word != steps->expect)
+        err = run(region, steps + 1, n - 1, &rest);
+    if (err != 0)
+        return err;
+    if (steps->into != NULL)
+        memcpy(steps->into, &word, sizeof(word));
+    *done = word != steps->expect ? 1 + rest : 0;
+    return 0;
+}
+
+int rpm_steps_run(struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
+                  uint32_t *done)
+{
+    rpmi_begin();
+
+    RPM_ASSERT(region != NULL && steps != NULL && done != NULL);
+    if (n > 0 && rpmi_watch_needs_polls(steps))
+        return run_after_polls(region, steps, n, done);
+    return run(region, steps, n, done);
 }

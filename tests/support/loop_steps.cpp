@@ -17,7 +17,8 @@ struct Walk {
 
 static rpmi_op op_of(const rpmi_step *step)
 {
-    static const uint8_t kinds[] = { 0, RPMI_OP_READ, RPMI_OP_COPY, RPMI_OP_CAS, RPMI_OP_FAA };
+    static const uint8_t kinds[] = { 0, RPMI_OP_READ, RPMI_OP_COPY, RPMI_OP_CAS, RPMI_OP_FAA,
+                                     0, RPMI_OP_READ };
     rpmi_op op = {};
 
     op.kind = kinds[step->kind];
@@ -41,7 +42,32 @@ static int step_may(void *context, const rpmi_step *step)
 {
     rpmi_span span = {};
 
+    if (step->kind == RPMI_STEP_WATCH &&
+        (static_cast<Walk *>(context)->link->link.flags & RPMI_LINK_WATCH) == 0)
+        return RPM_E_NOCAP;
     return find_span(static_cast<Walk *>(context)->link, op_of(step), &span);
+}
+
+// Time passes until the word has changed, or that of the WATCH is over.
+static void hold(Walk *walk, const rpmi_step *step)
+{
+    Link *link = walk->link;
+    uint64_t until = link->server->now_ns + step->operand * 1000;
+    uint64_t word = 0;
+
+    for (;;) {
+        Pending pending = { op_of(step), {} };
+        rpmi_span span = {};
+
+        REQUIRE(find_span(link, pending.op, &span) == 0);
+        pending.op.into = &word;
+        act(link, pending, span, false);
+        if (word != step->expect || link->server->now_ns >= until)
+            return;
+        link->server->now_ns += 10000;
+        if (link->on_pause)
+            link->on_pause();
+    }
 }
 
 static int step_act(void *context, const rpmi_step *step, void *result)
@@ -50,6 +76,8 @@ static int step_act(void *context, const rpmi_step *step, void *result)
     Pending pending = { op_of(step), {} };
     rpmi_span span = {};
 
+    if (step->kind == RPMI_STEP_WATCH)
+        hold(walk, step);
     REQUIRE(find_span(walk->link, pending.op, &span) == 0);
     pending.op.into = result;
     if (walk->durable)

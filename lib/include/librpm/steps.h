@@ -11,6 +11,13 @@
  * transaction: other clients may act between two steps, and a lost connection may end it after any
  * step.
  *
+ * A list that begins with a WATCH waits at the server, which sends one answer when the word has
+ * changed and the steps behind the WATCH are carried out: {WATCH a counter, READ what it counts}.
+ * The server notices a change that passes through its CPU at once, and one that another client
+ * makes by a NIC or by its own CPU (a direct link) within about a millisecond; it may miss a value
+ * that the word had for a shorter time. The connection is in order, so its operations behind the
+ * list wait too: watch on a connection of its own.
+ *
  * Each step sees the effects of the steps before it. Another client that sees the effect of a CAS,
  * a FAA or a WRITE to a DRAM region also sees all writes of the steps before it: it never sees a
  * lock free before it sees the rows that were written under the lock. No other order is promised to
@@ -25,14 +32,18 @@
 extern "C" {
 #endif
 
-#define RPM_STEPS_MAX 64 /* in one list */
+#define RPM_STEPS_MAX 64         /* in one list */
+#define RPM_WATCH_US_MAX 1000000 /* a WATCH waits so long at most */
 
 enum rpm_step_kind {
     RPM_STEP_READ = 1,  /* @len bytes to @into */
     RPM_STEP_WRITE = 2, /* @len bytes of @data, brought to the region's level */
     RPM_STEP_CAS = 3,   /* one aligned 8-byte word of a DRAM region: if it equals @expect, it
                            becomes @operand; the old value to @into */
-    RPM_STEP_FAA = 4    /* such a word: @operand is added; the old value to @into */
+    RPM_STEP_FAA = 4,   /* such a word: @operand is added; the old value to @into */
+    RPM_STEP_WATCH = 6  /* the first step only: wait until an aligned 8-byte word differs from
+                           @expect, but at most @operand microseconds; its value to @into. If it
+                           does not differ by then, the list ends here */
 };
 
 enum rpm_step_flag {
@@ -47,9 +58,10 @@ struct rpm_step {
     uint64_t offset;           /* bytes from the start of that region */
     void *into;                /* out: the bytes read, or the old value; NULL: not wanted */
     const void *data;          /* WRITE */
-    uint64_t len;              /* READ, WRITE: bytes, at least 1; a CAS or FAA has 8 */
-    uint64_t expect;           /* CAS; READ with MUST */
-    uint64_t operand;          /* CAS, FAA */
+    uint64_t len;              /* READ, WRITE: bytes, at least 1; a CAS, FAA or WATCH has 8 */
+    uint64_t expect;           /* CAS; READ with MUST; WATCH */
+    uint64_t operand;          /* CAS, FAA; WATCH: microseconds, 1..RPM_WATCH_US_MAX, of which at
+                                  most half of the connection's timeout_us is waited */
 };
 
 /**
@@ -57,8 +69,8 @@ struct rpm_step {
  *
  * rpm_region_poll() of @region returns the completion, in order with that region's other
  * operations. Its lsn is the number of steps that succeeded. If it is less than @n, the step of
- * that index has RPM_STEP_MUST and found another value than its @expect: the value found is at its
- * @into, and @into of the later steps is not written.
+ * that index has RPM_STEP_MUST and found another value than its @expect, or is a WATCH and found
+ * the same: the value found is at its @into, and @into of the later steps is not written.
  *
  * The list sees every operation that completed before the list was submitted. Operations that were
  * submitted earlier and have not completed may or may not be seen.
@@ -75,11 +87,14 @@ struct rpm_step {
  *           region's level. After an error in the completion any part may have happened, except
  *           after RPM_E_FENCED: then nothing has. If this call returns an error, no completion
  *           follows.
- * Errors:   RPM_E_NOCAP (the link carries no lists, or an atomic on a persistent region),
+ * Errors:   RPM_E_NOCAP (the link carries no lists, or an atomic on a persistent region, or a
+ *           WATCH where the server cannot hold lists: a direct link, the device model, an older
+ *           server; rpm_steps_run() can),
  *           RPM_E_TOOBIG (more than RPM_STEPS_MAX; or the message exceeds 4096 bytes, in which a
- *           READ takes 16 bytes, 24 with MUST, a WRITE 16 and its bytes, a CAS 32, a FAA 24; or the
- *           answer exceeds 4096 bytes, in which the first 8 are a header, a READ takes its bytes
- *           and a CAS or FAA 8; each rounded up to a multiple of 8), RPM_E_RANGE, RPM_E_INVAL,
+ *           READ takes 16 bytes, 24 with MUST, a WRITE 16 and its bytes, a CAS or WATCH 32, a FAA
+ *           24; or the answer exceeds 4096 bytes, in which the first 8 are a header, a READ takes
+ *           its bytes and a CAS, FAA or WATCH 8; each rounded up to a multiple of 8), RPM_E_RANGE,
+ *           RPM_E_INVAL,
  *           RPM_E_FENCED, RPM_E_BUSY, RPM_E_LOST; in the completion also RPM_E_IO, RPM_E_TIMEDOUT,
  *           RPM_E_PROTO.
  * Threads:  one per conn; a CAS or FAA is atomic against every other client of this server.
@@ -90,7 +105,9 @@ RPM_MUST_CHECK int rpm_steps_async(struct rpm_region *region, const struct rpm_s
                                    uint32_t n, void *context);
 
 /**
- * rpm_steps_run: carry out a list of steps and wait until it has completed.
+ * rpm_steps_run: carry out a list of steps and wait until it has completed. Where the server cannot
+ * hold a list that begins with a WATCH, this call reads the word until it has changed, with pauses
+ * that grow to 1 ms, and then has the other steps carried out.
  *
  * @region  as rpm_steps_async() has it. Borrowed.
  * @steps   Borrowed until return, with all that they point to.
@@ -102,7 +119,7 @@ RPM_MUST_CHECK int rpm_steps_async(struct rpm_region *region, const struct rpm_s
  *           rpm_steps_async().
  * Errors:   as rpm_steps_async() but RPM_E_BUSY.
  * Threads:  one per conn.
- * Cost:     one round trip; no allocation.
+ * Cost:     one round trip, and with a WATCH the time that it waits; no allocation.
  * Source:   as rpm_steps_async().
  */
 RPM_MUST_CHECK int rpm_steps_run(struct rpm_region *region, const struct rpm_step *steps,
