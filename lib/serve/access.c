@@ -217,6 +217,7 @@ int rpmi_request_access(struct rpm_server *server, uint32_t client, const struct
     switch (op->kind) {
     case RPMI_OP_WRITE:
     case RPMI_OP_COPY:
+        batch->changed = true;
         return do_write(server, client, op, part, batch);
     case RPMI_OP_READ:
         return do_read(server, client, op, part);
@@ -224,6 +225,7 @@ int rpmi_request_access(struct rpm_server *server, uint32_t client, const struct
         return do_persist(server, client, op, part, batch);
     case RPMI_OP_CAS:
     case RPMI_OP_FAA:
+        batch->changed = true;
         return do_atomic(server, client, op);
     default:
         return RPM_E_NOCAP;

@@ -10,7 +10,8 @@
  * fences.
  *
  * Going to sleep: the engine asks each listener to wake it at the next request, then looks for
- * requests once more.
+ * requests once more. While clients watch words (watches.h), it also sleeps no longer than until
+ * the first of their times is over, or a millisecond if a client stores without the engine.
  *
  * Tests: tests/conform/transport_test.cpp, tests/unit/serve/shm/engine_test.cpp
  */
@@ -65,6 +66,7 @@ void rpmi_serve_pass(struct rpm_server *server)
     RPM_ASSERT(!batch.unfenced && batch.dirty_n == 0); /* the answers promise it */
     for (uint32_t i = 0; i < server->listeners_n; i++)
         server->listeners[i]->ops->answer(server->listeners[i], &batch);
+    rpmi_watches_look_after(server, batch.changed);
 }
 
 static bool poll_ready(const struct rpm_server *server, uint32_t looks)
@@ -79,7 +81,7 @@ static bool poll_ready(const struct rpm_server *server, uint32_t looks)
  * and an engine that repeats it keeps the CPU from the client, or the other server, that is about
  * to send. So with sockets the engine makes no eager checks, and yields the CPU between checks; if
  * no other thread waits for the CPU, sched_yield() returns at once. */
-static bool spin(const struct rpm_server *server)
+static bool spin(struct rpm_server *server)
 {
     uint64_t until = rpmi_clock_ns() + RPMI_SPIN_NS;
 
@@ -87,6 +89,7 @@ static bool spin(const struct rpm_server *server)
     for (uint32_t n = 0; n < SPINS_EAGER && !server->polls_sockets; n += SPINS_EAGER_AT_ONCE) {
         if (poll_ready(server, SPINS_EAGER_AT_ONCE))
             return true;
+        rpmi_watches_look(server);
         if (rpmi_clock_ns() >= until)
             return false;
     }
@@ -96,6 +99,7 @@ static bool spin(const struct rpm_server *server)
                 return true;
             rpmi_cpu_relax();
         }
+        rpmi_watches_look(server);
         if (server->polls_sockets)
             (void)sched_yield();
     }
@@ -107,6 +111,21 @@ static bool may_spin(const struct rpm_server *server, uint32_t cpu)
     return (server->flags & RPM_SERVER_NO_SPIN) == 0 && rpmi_listeners_may_spin(server, cpu);
 }
 
+/* Sleep until an event comes or a list that is held can be carried out. As epoll_wait(), but 0: a
+ * request is waiting. */
+static int nap(struct rpm_server *server, struct epoll_event *events)
+{
+    int n = 0;
+
+    while (n == 0 && !stopping(server)) {
+        rpmi_watches_look(server);
+        if (rpmi_listeners_ready(server))
+            return 0;
+        n = epoll_wait(server->engine_epoll_fd, events, EVENTS_MAX, rpmi_watches_nap_ms(server));
+    }
+    return n;
+}
+
 static int sleep_till_notified(struct rpm_server *server)
 {
     struct epoll_event events[EVENTS_MAX];
@@ -115,8 +134,8 @@ static int sleep_till_notified(struct rpm_server *server)
 
     RPM_ASSERT(server->engine_runs == 1);
     RPM_ASSERT(!rpmi_serve_has_lock(server)); /* claims would wait until the engine wakes up */
-    if (!rpmi_listeners_arm(server) && !rpmi_listeners_ready(server) && !stopping(server))
-        n = epoll_wait(server->engine_epoll_fd, events, EVENTS_MAX, -1);
+    if (!rpmi_listeners_arm(server))
+        n = nap(server, events);
     rpmi_listeners_disarm(server);
     if (n < 0 && errno != EINTR)
         return rpmi_fail(RPM_E_IO, "cannot wait for clients' notifications: %s", strerror(errno));

@@ -106,6 +106,7 @@ enum rpmi_session_call { RPMI_SESSION_IDLE = 0, RPMI_SESSION_ASKED = 1, RPMI_SES
 struct rpmi_session {
     uint32_t client;     /* id, 0: not accepted */
     uint32_t keys;       /* granted and not closed yet */
+    bool stores;         /* without the engine */
     uint32_t call_state; /* enum rpmi_session_call; atomic: says which thread owns the two
                             messages */
     unsigned char call[RPMI_CALL_BYTES];
@@ -119,6 +120,10 @@ struct rpmi_session {
  * reason. */
 int rpmi_session_enter(struct rpmi_listener *listener, struct rpmi_session *session,
                        const struct rpmi_auth *auth, struct rpmi_accept *accepted);
+
+/* The client was accepted and stores by its own CPU, or by the server's NIC, so that the engine
+ * does not notice. */
+void rpmi_session_stores(struct rpmi_listener *listener, struct rpmi_session *session);
 
 /* A refusal with the text of the last error. */
 void rpmi_session_refuse(struct rpmi_listener *listener, int status, struct rpmi_accept *accepted);

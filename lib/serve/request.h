@@ -24,7 +24,7 @@ struct rpm_server;
 /* The kinds of steps that the engine carries out, as an accept message says them. */
 #define RPMI_SERVE_STEPS                                                                           \
     (1u << RPMI_STEP_READ | 1u << RPMI_STEP_WRITE | 1u << RPMI_STEP_CAS | 1u << RPMI_STEP_FAA |    \
-     1u << RPMI_STEP_PROVE)
+     1u << RPMI_STEP_PROVE | 1u << RPMI_STEP_WATCH)
 
 #define RPMI_DIRTY_MAX 64u
 #define RPMI_PROOFS_MAX 64u
@@ -43,6 +43,7 @@ struct rpmi_pending_proof {
 
 struct rpmi_batch {
     bool unfenced; /* stores past the caches, or flushes, since the last fence */
+    bool changed;  /* a request has changed memory */
     uint32_t dirty_n;
     int msync_status;                        /* result of msync for the durable requests of this
                                                 batch */
@@ -80,7 +81,7 @@ int rpmi_request_steps(struct rpm_server *server, uint32_t client, const struct 
                        struct rpmi_batch *batch);
 
 /* Carry out a request of any kind. RPMI_HELD (orders.h): nothing has happened yet, and the same
- * request is to be tried again once an order was answered. */
+ * request is to be tried again once rpmi_serve_may_retry() says so. */
 static inline int rpmi_request_do(struct rpm_server *server, uint32_t client,
                                   const struct rpmi_op *op, const struct rpmi_part *part,
                                   struct rpmi_batch *batch)
@@ -105,6 +106,7 @@ static inline bool rpmi_request_in_parts(uint8_t kind)
 static inline void rpmi_batch_begin(struct rpmi_batch *batch)
 {
     batch->unfenced = false;
+    batch->changed = false;
     batch->dirty_n = 0;
     batch->msync_status = 0;
     batch->proofs_n = 0;

@@ -15,6 +15,7 @@
 #include "serve/listener.h"
 #include "serve/orders.h"
 #include "serve/request.h"
+#include "serve/watches.h"
 #include "wire/hello.h"
 #include "wire/steps.h"
 
@@ -90,7 +91,9 @@ struct rpm_server {
     unsigned char list[RPMI_STEPS_BYTES]; /* the engine's copy of the list of steps that it carries
                                              out */
     struct rpmi_step steps[RPMI_STEPS_MAX];
-    struct rpmi_orders *orders;                        /* NULL: the server proves by itself */
+    struct rpmi_orders *orders; /* NULL: the server proves by itself */
+    struct rpmi_watches *watches;
+    uint32_t storing; /* clients that store without the engine; atomic */
     struct rpmi_pending_proof proofs[RPMI_PROOFS_MAX]; /* of the engine's batch */
     struct rpmi_listener *listeners[RPMI_LISTENERS_MAX];
     uint32_t listeners_n; /* fixed before either loop runs */
@@ -141,6 +144,15 @@ static inline bool rpmi_serve_is_idle(const struct rpm_server *server)
 {
     return __atomic_load_n(&server->engine_thread, __ATOMIC_RELAXED) == 0 &&
            __atomic_load_n(&server->control_thread, __ATOMIC_RELAXED) == 0;
+}
+
+/* Can a request of @client that is held be tried again? @answered: rpmi_orders_answered() when it
+ * was tried. */
+static inline bool rpmi_serve_may_retry(const struct rpm_server *server, uint32_t client,
+                                        uint64_t answered)
+{
+    return rpmi_orders_moved(server->orders, answered) ||
+           rpmi_watches_is_due(server->watches, client);
 }
 
 /* listeners.c: listen at every address of a list separated by blanks. After an error

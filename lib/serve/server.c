@@ -212,6 +212,8 @@ int rpm_server_open(const struct rpm_server_opts *opts, struct rpm_server **serv
     if (err == 0)
         err = open_events(fresh);
     if (err == 0)
+        err = rpmi_watches_open(fresh);
+    if (err == 0)
         set_facts(fresh);
     if (err == 0)
         err = rpmi_listeners_open(fresh, wanted.listen);
@@ -316,6 +318,7 @@ void rpm_server_close(struct rpm_server **server)
                   rpm_last_error());
     rpmi_service_close(&old->service);
     rpmi_orders_close(&old->orders);
+    rpmi_watches_close(&old->watches);
     rpmi_fd_close(&old->guard_fd);
     rpmi_fd_close(&old->stop_fd);
     rpmi_fd_close(&old->engine_notify_fd);

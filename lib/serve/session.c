@@ -72,6 +72,13 @@ int rpmi_session_enter(struct rpmi_listener *listener, struct rpmi_session *sess
     return 0;
 }
 
+void rpmi_session_stores(struct rpmi_listener *listener, struct rpmi_session *session)
+{
+    RPM_ASSERT(session->client != 0 && !session->stores);
+    session->stores = true;
+    __atomic_fetch_add(&listener->server->storing, 1, __ATOMIC_RELAXED);
+}
+
 bool rpmi_session_serve(struct rpmi_listener *listener, struct rpmi_session *session,
                         struct rpmi_call *call, struct rpmi_reply *reply)
 {
@@ -83,6 +90,7 @@ bool rpmi_session_serve(struct rpmi_listener *listener, struct rpmi_session *ses
     rpmi_serve_lock(server);
     rpmi_service_call(server->service, session->client, call, reply);
     rpmi_serve_unlock(server);
+    rpmi_watches_nudge(server);
     if (reply->status == 0 && (call->kind == RPMI_CALL_OPEN || call->kind == RPMI_CALL_CLAIM)) {
         RPM_ASSERT(reply->key != RPMI_KEY_SCRATCH && reply->key < RPMI_KEYS_MAX);
         session->keys++;
@@ -106,7 +114,12 @@ void rpmi_session_leave(struct rpmi_listener *listener, struct rpmi_session *ses
     rpmi_serve_lock(server);
     freed = rpmi_service_detach(server->service, session->client);
     rpmi_orders_forget(server, session->client);
+    rpmi_watches_forget(server, session->client);
     rpmi_serve_unlock(server);
+    rpmi_watches_nudge(server); /* of the locks that were freed */
+    if (session->stores)
+        __atomic_fetch_sub(&server->storing, 1, __ATOMIC_RELAXED);
+    session->stores = false;
     rpmi_count(&server->stats.locks_freed, freed);
     rpmi_count(&server->stats.clients, (uint64_t)-1);
     if (session->keys != 0)

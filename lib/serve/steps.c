@@ -24,8 +24,9 @@
 struct serve_walk {
     struct rpm_server *server;
     uint32_t client;
-    bool durable; /* the request may promise durability */
-    bool stored;  /* a WRITE has stored to the pool since the last fence */
+    bool durable;     /* the request may promise durability */
+    uint64_t watched; /* what the WATCH of the list found */
+    bool stored;      /* a WRITE has stored to the pool since the last fence */
     struct rpmi_batch *batch;
     struct rpmi_span span[RPMI_STEPS_MAX]; /* the memory that each step was allowed to access */
 };
@@ -45,11 +46,10 @@ static int check_access(void *context, const struct rpmi_step *step)
     enum rpmi_right right;
     int err;
 
-    if (step->kind == RPMI_STEP_WATCH)
-        return RPM_E_NOCAP;
     if (step->kind == RPMI_STEP_PROVE)
         return 0; /* any client may ask: the answer proves something to the writer alone */
-    right = rpmi_op_right(rpmi_step_op(step).kind);
+    right =
+        step->kind == RPMI_STEP_WATCH ? RPMI_RIGHT_READ : rpmi_op_right(rpmi_step_op(step).kind);
     err = rpmi_service_access(walk->server->service, walk->client, step->key, step->offset,
                               step->len, right, span);
     if (err == 0 && right == RPMI_RIGHT_ATOMIC &&
@@ -135,15 +135,45 @@ static int carry_out_step(void *context, const struct rpmi_step *step, void *res
         carry_out_prove(walk, step, result);
         return 0;
     }
+    if (step->kind == RPMI_STEP_WATCH) { /* found it before the first step was carried out */
+        memcpy(result, &walk->watched, sizeof(walk->watched));
+        return 0;
+    }
     if (step->kind == RPMI_STEP_READ) {
         rpmi_request_load(walk->server, span_of(walk, step), result, step->len);
         return 0;
     }
     publish(walk);
+    walk->batch->changed = true;
     op = op_of(walk, step);
     found = rpmi_request_change(walk->server, span_of(walk, step), &op);
     memcpy(result, &found, sizeof(found));
     return 0;
+}
+
+/* Does a list that was copied begin with a WATCH? It is checked when it is decoded. */
+static bool watches(const struct rpm_server *server, const struct rpmi_op *op)
+{
+    return op->body_bytes > 0 && server->list[0] == RPMI_STEP_WATCH;
+}
+
+/* A list that begins with a WATCH: 0 if it is to be carried out now, or RPMI_HELD. */
+static int hold(struct serve_walk *walk, const struct rpmi_op *op)
+{
+    struct rpm_server *server = walk->server;
+    struct rpmi_step *step = &server->steps[0];
+    struct rpmi_steps steps;
+    int err = rpmi_steps_check(server->list, op->body_bytes, op->len);
+
+    if (err == 0) {
+        rpmi_steps_begin(&steps, server->list, (uint32_t)op->body_bytes);
+        (void)rpmi_steps_next(&steps, step);
+        err = check_access(walk, step);
+    }
+    if (err == 0)
+        return rpmi_watches_hold(server, walk->client, step, span_of(walk, step), &walk->watched);
+    rpmi_watches_drop(server, walk->client);
+    return err;
 }
 
 int rpmi_request_steps(struct rpm_server *server, uint32_t client, const struct rpmi_op *op,
@@ -164,5 +194,13 @@ int rpmi_request_steps(struct rpm_server *server, uint32_t client, const struct 
     if (op->body_bytes > sizeof(server->list))
         return RPM_E_PROTO;
     memcpy(server->list, op->body, op->body_bytes);
+    if (RPMI_UNLIKELY(watches(server, op))) {
+        int err = hold(&walk, op);
+
+        if (err != 0)
+            return err;
+    } else if (RPMI_UNLIKELY(rpmi_watches_any(server->watches))) {
+        rpmi_watches_drop(server, client); /* the client has changed a list that was held */
+    }
     return rpmi_steps_walk(&stepper, server->list, op->body_bytes, op->into, op->len);
 }

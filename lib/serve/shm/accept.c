@@ -250,6 +250,7 @@ static int grant(struct rpmi_shm_listener *listener, struct rpmi_shm_session *se
         accepted->facts.methods &= ~(1u << RPM_METHOD_STORE);
     } else {
         RPM_ASSERT(may_map(server, session));
+        rpmi_session_stores(&listener->base, &session->base);
         fds[RPMI_FD_POOL] = server->pool.fd;
         fds[RPMI_FD_DRAM] = server->dram.fd;
         accepted->facts.methods = 1u << RPM_METHOD_STORE;

@@ -112,7 +112,7 @@ static inline bool slot_ready(const struct rpm_server *server, const struct rpmi
 {
     const struct rpmi_slot *slot = &ring->ring.slot[ring->next & (ring->ring.slots - 1)];
 
-    if (RPMI_UNLIKELY(ring->held) && !rpmi_orders_moved(server->orders, ring->answered))
+    if (RPMI_UNLIKELY(ring->held) && !rpmi_serve_may_retry(server, ring->client, ring->answered))
         return false;
     return __atomic_load_n(&slot->turn, __ATOMIC_ACQUIRE) == (uint32_t)(ring->next + 1);
 }

@@ -64,7 +64,7 @@ void rpmi_stream_session_end(struct rpmi_stream_listener *listener,
     RPM_ASSERT(session->state == RPMI_STREAM_SESSION_LIVE);
     rpmi_stream_set_todo(listener, session, false);
     set_tls_pending(listener, session, false);
-    session->taken = false;
+    session->taken = session->held = false;
     RPM_ASSERT(__atomic_load_n(&listener->live, __ATOMIC_RELAXED) > 0);
     (void)epoll_ctl(listener->base.engine_fd, EPOLL_CTL_DEL, session->pipe.fd, NULL);
     __atomic_fetch_sub(&listener->live, 1, __ATOMIC_RELAXED);
@@ -72,7 +72,8 @@ void rpmi_stream_session_end(struct rpmi_stream_listener *listener,
     notify_control(listener);
 }
 
-/* While the client's socket takes no answers, the engine does not receive from it either. */
+/* While the client's socket takes no answers, the engine does not receive from it either; nor while
+ * its request is held and its buffer is full: then it watches for nothing. */
 static void watch(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session,
                   uint32_t events)
 {
@@ -128,6 +129,8 @@ static void flush(struct rpmi_stream_listener *listener, struct rpmi_stream_sess
             rpmi_stream_set_todo(listener, session, true);
         session->send_blocked = false;
         __atomic_store_n(&session->stalled_ns, 0, __ATOMIC_RELAXED);
+        if (session->watched == 0)
+            set_tls_pending(listener, session, rpmi_pipe_pending(&session->pipe));
         watch(listener, session, EPOLLIN);
         return;
     }
@@ -155,8 +158,13 @@ static void receive(struct rpmi_stream_listener *listener, struct rpmi_stream_se
         session->in_end -= session->in_from;
         session->in_from = 0;
     }
-    if (session->in_end == RPMI_STREAM_TAKE_BYTES)
+    if (session->in_end == RPMI_STREAM_TAKE_BYTES) {
+        if (session->held) { /* flush() watches again, once the request is answered */
+            set_tls_pending(listener, session, false);
+            watch(listener, session, 0);
+        }
         return;
+    }
     got = rpmi_pipe_recv(&session->pipe, session->in + session->in_end,
                          RPMI_STREAM_TAKE_BYTES - session->in_end);
     if (got < 0) {
@@ -202,7 +210,7 @@ static void handle_socket(struct rpmi_stream_listener *listener,
 {
     if (rpmi_stream_session_state(session) != RPMI_STREAM_SESSION_LIVE)
         return;
-    if (session->send_blocked && (events & (EPOLLHUP | EPOLLERR)) != 0)
+    if ((session->send_blocked || session->watched == 0) && (events & (EPOLLHUP | EPOLLERR)) != 0)
         rpmi_stream_session_end(listener, session);
     else if (session->send_blocked)
         flush(listener, session);

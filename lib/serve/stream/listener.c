@@ -146,8 +146,7 @@ static bool stream_ready(struct rpmi_listener *base)
 
     if (listener->todo == 0)
         rpmi_stream_poll_sockets(listener);
-    return listener->todo != 0 ||
-           (listener->holds && rpmi_orders_moved(base->server->orders, listener->answered));
+    return listener->todo != 0 || rpmi_stream_may_retry(listener);
 }
 
 /* The engine's epoll set holds the sockets and the eventfd by which the control thread notifies the

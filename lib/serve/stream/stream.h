@@ -66,7 +66,7 @@ struct rpmi_stream_session {
     bool send_blocked; /* the socket takes no more answers: nothing is carried out until it does */
     bool tls_pending;  /* OpenSSL has bytes that epoll does not report */
     bool taken;        /* requests of it are in this batch */
-    bool held;         /* its request waits for an agent's answer */
+    bool held;         /* its request waits for an agent's answer, or for a word */
     struct rpmi_stream_current current;
     uint64_t skip;          /* bytes of a failed request to skip, some not received yet */
     int32_t post_status;    /* the error of an earlier request of the same post; 0: none */
@@ -105,6 +105,7 @@ struct rpmi_stream_listener {
     uint32_t todo;        /* sessions with something to carry out */
     bool holds;           /* a session is held */
     uint64_t answered;    /* orders answered when held sessions were last tried */
+    uint64_t fired;       /* and watches fired */
     uint32_t tls_pending; /* sessions with tls_pending */
     uint32_t last;        /* the session from which bytes were received last */
 };
@@ -138,6 +139,15 @@ void rpmi_stream_notify_engine(struct rpmi_stream_listener *listener);
 
 /* take.c */
 void rpmi_stream_take(struct rpmi_listener *listener, struct rpmi_batch *batch);
+
+/* May a session that is held be tried again? */
+static inline bool rpmi_stream_may_retry(const struct rpmi_stream_listener *listener)
+{
+    const struct rpm_server *server = listener->base.server;
+
+    return listener->holds && (rpmi_orders_moved(server->orders, listener->answered) ||
+                               server->watches->fired != listener->fired);
+}
 
 /* answer.c */
 void rpmi_stream_answer(struct rpmi_listener *listener, const struct rpmi_batch *batch);

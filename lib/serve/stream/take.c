@@ -218,7 +218,7 @@ static inline void end_request(struct rpm_server *server, struct rpmi_stream_ses
     rpmi_count_own(&server->stats.ops, 1);
 }
 
-/* Leave the session until an order is answered. */
+/* Leave the session until rpmi_serve_may_retry() says otherwise. */
 static void hold(struct rpmi_stream_listener *listener, struct rpmi_stream_session *session)
 {
     session->held = true;
@@ -226,22 +226,27 @@ static void hold(struct rpmi_stream_listener *listener, struct rpmi_stream_sessi
     rpmi_stream_set_todo(listener, session, false);
 }
 
-/* Try all held sessions again if an order was answered. */
+/* Try the held sessions again for which an order may have been answered, or a watch fired. The
+ * engine tries one whose socket takes no answers once it does. */
 static void try_held(struct rpmi_stream_listener *listener, uint32_t high)
 {
-    const struct rpmi_orders *orders = listener->base.server->orders;
+    const struct rpm_server *server = listener->base.server;
+    uint64_t answered = listener->answered;
 
-    if (!listener->holds || !rpmi_orders_moved(orders, listener->answered))
+    if (!rpmi_stream_may_retry(listener))
         return;
-    listener->answered = rpmi_orders_answered(orders);
+    listener->answered = rpmi_orders_answered(server->orders);
+    listener->fired = server->watches->fired;
     listener->holds = false;
     for (uint32_t i = 0; i < high; i++) {
         struct rpmi_stream_session *session = &listener->session[i];
 
         if (!session->held)
             continue;
-        session->held = false;
-        if (rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_LIVE)
+        session->held = !rpmi_serve_may_retry(server, session->base.client, answered);
+        listener->holds = listener->holds || session->held;
+        if (!session->held && !session->send_blocked &&
+            rpmi_stream_session_state(session) == RPMI_STREAM_SESSION_LIVE)
             rpmi_stream_set_todo(listener, session, true);
     }
 }
@@ -265,6 +270,7 @@ static inline enum outcome carry_out(struct rpmi_stream_listener *listener,
 
         op_of(session, &part, &op);
         status = rpmi_request_do(server, session->base.client, &op, &part, batch);
+        session->held = false;
         if (RPMI_UNLIKELY(status == RPMI_HELD)) {
             hold(listener, session);
             return STOPS;

@@ -250,7 +250,8 @@ static bool can_report(const struct rpmi_verbs_session *session)
 static bool can_continue(const struct rpm_server *server, const struct rpmi_verbs_session *session)
 {
     return session->unfinished && session->status == 0 &&
-           (!session->held || rpmi_orders_moved(server->orders, session->answered));
+           (!session->held ||
+            rpmi_serve_may_retry(server, session->base.client, session->answered));
 }
 
 static bool session_ready(const struct rpm_server *server, struct rpmi_verbs_session *session)

@@ -304,6 +304,7 @@ static bool handshake(struct rpmi_verbs_listener *listener, struct rpmi_verbs_se
         }
     }
     if (err == 0) {
+        rpmi_session_stores(&listener->base, &session->base);
         accepted.facts = session->nic->facts;
         accepted.depth = RPMI_VERBS_RECEIVES;
     }
