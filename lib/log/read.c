@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * read.c: the reader: records in order, from any record on, to the tail and following it. Each
+ * read.c: the reader: records in order, from any record on, to the tail, where follow.c waits. Each
  * record is checked in a copy of its bytes, so that a writer cannot change bytes after the check.
  *
  * Invariants
@@ -14,13 +14,10 @@
 #include "log/reader.h"
 
 #include "base/assert.h"
-#include "base/clock.h"
 #include "base/err.h"
 
 #include <inttypes.h>
 
-#define PAUSE_MAX_NS 1000000u
-#define POLLS_BEFORE_PAUSE 64u
 #define FOLLOW_READS 16u    /* empty reads at the tail, between two notices to the writer */
 #define CHECK_NS 100000000u /* wait at the tail before checking behind it; then doubled */
 
@@ -43,17 +40,8 @@ static int fetch(struct rpm_reader *reader, uint64_t need)
     if (err != 0)
         return err;
     RPM_ASSERT(len >= need && len <= log->capacity);
-    reader->lsn = reader->next_lsn;
-    reader->have = len;
-    reader->persisted_lsn = reader->next_lsn;
+    rpmi_reader_filled(reader, len);
     return 0;
-}
-
-static const unsigned char *buffered(const struct rpm_reader *reader, uint64_t need)
-{
-    if (reader->next_lsn < reader->lsn || reader->next_lsn + need > reader->lsn + reader->have)
-        return NULL;
-    return reader->buffer + (reader->next_lsn - reader->lsn);
 }
 
 /* Check the frame in the buffer at next_lsn. @missing: bytes to fetch before it can be checked. */
@@ -61,7 +49,7 @@ static enum rpmi_verdict judge(const struct rpm_reader *reader, struct rpmi_fram
                                uint64_t *missing)
 {
     uint64_t room = reader->log->capacity - reader->next_lsn % reader->log->capacity;
-    const unsigned char *at = buffered(reader, RPMI_LINE_BYTES);
+    const unsigned char *at = rpmi_reader_buffered(reader, RPMI_LINE_BYTES);
     enum rpmi_verdict verdict;
     uint64_t total;
 
@@ -75,7 +63,7 @@ static enum rpmi_verdict judge(const struct rpm_reader *reader, struct rpmi_fram
     if ((frame->flags & RPMI_FRAME_PAD) != 0)
         return rpmi_frame_check(frame, reader->log->log_id, NULL);
     total = RPMI_FRAME_HEADER_BYTES + frame->len;
-    if (buffered(reader, total) == NULL) {
+    if (rpmi_reader_buffered(reader, total) == NULL) {
         *missing = total;
         return RPMI_FRAME_BLANK;
     }
@@ -111,7 +99,7 @@ static int persist_buffered(struct rpm_reader *reader, uint64_t end_lsn)
 static bool head_is_stale(const struct rpm_reader *reader, enum rpmi_verdict verdict,
                           const struct rpmi_frame *frame)
 {
-    const unsigned char *at = buffered(reader, RPMI_LINE_BYTES);
+    const unsigned char *at = rpmi_reader_buffered(reader, RPMI_LINE_BYTES);
 
     if (verdict == RPMI_FRAME_VALID)
         return frame->epoch > reader->head.epoch;
@@ -126,7 +114,7 @@ static bool head_is_stale(const struct rpm_reader *reader, enum rpmi_verdict ver
  * next_lsn. It does not read the head again while the bytes there do not change. */
 static bool may_be_trimmed(struct rpm_reader *reader)
 {
-    const unsigned char *at = buffered(reader, RPMI_LINE_BYTES);
+    const unsigned char *at = rpmi_reader_buffered(reader, RPMI_LINE_BYTES);
 
     if (at == NULL)
         return true;
@@ -178,7 +166,7 @@ static int check_behind(struct rpm_reader *reader)
 static int check_tail(struct rpm_reader *reader, enum rpmi_verdict verdict,
                       struct rpmi_frame *frame)
 {
-    const unsigned char *at = buffered(reader, RPMI_LINE_BYTES);
+    const unsigned char *at = rpmi_reader_buffered(reader, RPMI_LINE_BYTES);
     uint64_t stored = at != NULL ? rpmi_load64(at) : 0;
     int err = 0;
 
@@ -247,7 +235,8 @@ static void pace_reads(struct rpm_reader *reader, bool plenty)
     /* At the tail read one line only: reading where the writer is about to write slows it. */
     if (!plenty)
         reader->ahead = RPMI_LINE_BYTES;
-    else if (buffered(reader, RPMI_LINE_BYTES) == NULL && reader->ahead < reader->buffer_bytes)
+    else if (rpmi_reader_buffered(reader, RPMI_LINE_BYTES) == NULL &&
+             reader->ahead < reader->buffer_bytes)
         reader->ahead *= 2;
 }
 
@@ -285,10 +274,11 @@ static int restart(struct rpm_reader *reader)
 static void return_record(struct rpm_reader *reader, const struct rpmi_frame *frame,
                           struct rpm_record *record)
 {
-    RPM_ASSERT(buffered(reader, RPMI_FRAME_HEADER_BYTES + frame->len) != NULL);
+    RPM_ASSERT(rpmi_reader_buffered(reader, RPMI_FRAME_HEADER_BYTES + frame->len) != NULL);
     RPM_ASSERT(reader->persist_plan.seal_kind == 0 || /* else a power cut could take it back */
                reader->persisted_lsn >= frame->lsn + RPMI_FRAME_HEADER_BYTES + frame->len);
-    *record = rpmi_record_of(frame, buffered(reader, RPMI_LINE_BYTES) + RPMI_FRAME_HEADER_BYTES);
+    *record = rpmi_record_of(frame, rpmi_reader_buffered(reader, RPMI_LINE_BYTES) +
+                                        RPMI_FRAME_HEADER_BYTES);
     reader->last = *frame;
     reader->has_last = true;
     reader->next_lsn = record->next_lsn;
@@ -355,36 +345,4 @@ const struct rpmi_frame *rpmi_reader_frame(const struct rpm_reader *reader)
 {
     RPM_ASSERT(reader->has_last);
     return &reader->last;
-}
-
-int rpm_reader_wait(struct rpm_reader *reader, uint64_t timeout_us, struct rpm_record *record)
-{
-    rpmi_begin();
-
-    struct rpmi_link *link;
-    uint64_t deadline;
-    uint64_t pause_ns = 1000;
-    uint32_t polls = 0;
-    int found;
-
-    RPM_ASSERT(reader != NULL);
-    found = rpm_reader_next(reader, record);
-    if (found != 0 || timeout_us == 0)
-        return found;
-    link = reader->log->conn->link;
-    if (timeout_us > UINT64_MAX / 2000)
-        timeout_us = UINT64_MAX / 2000;
-    deadline = link->ops->now_ns(link) + timeout_us * 1000;
-    while (link->ops->now_ns(link) < deadline) {
-        if (++polls > POLLS_BEFORE_PAUSE) {
-            link->ops->pause(link, pause_ns);
-            pause_ns = pause_ns * 2 < PAUSE_MAX_NS ? pause_ns * 2 : PAUSE_MAX_NS;
-        } else {
-            rpmi_cpu_relax();
-        }
-        found = rpm_reader_next(reader, record);
-        if (found != 0)
-            return found;
-    }
-    return 0;
 }

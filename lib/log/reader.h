@@ -15,6 +15,8 @@
 #include "log/cold.h"
 #include "log/log.h"
 
+#include "base/assert.h"
+
 #define RPMI_IDLE_READS_MAX 64u /* reads of an unchanged tail between two reads of the head */
 
 struct rpm_reader {
@@ -44,6 +46,24 @@ struct rpm_reader {
     struct rpm_tier *tier;           /* NULL: records that were trimmed are not read */
     struct rpmi_cold_cursor *cursor; /* in its segments; NULL: in the log */
 };
+
+/* The bytes at next_lsn, if at least @need of them were read; else NULL. */
+static inline const unsigned char *rpmi_reader_buffered(const struct rpm_reader *reader,
+                                                        uint64_t need)
+{
+    if (reader->next_lsn < reader->lsn || reader->next_lsn + need > reader->lsn + reader->have)
+        return NULL;
+    return reader->buffer + (reader->next_lsn - reader->lsn);
+}
+
+/* @len bytes were read from next_lsn on, to the front of the buffer. */
+static inline void rpmi_reader_filled(struct rpm_reader *reader, uint64_t len)
+{
+    RPM_ASSERT(len > 0 && len <= reader->log->capacity);
+    reader->lsn = reader->next_lsn;
+    reader->have = len;
+    reader->persisted_lsn = reader->next_lsn;
+}
 
 /* read_open.c: read the head again. RPM_E_TRIMMED: next_lsn is before it. */
 int rpmi_reader_refresh(struct rpm_reader *reader);

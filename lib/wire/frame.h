@@ -181,6 +181,23 @@ static inline enum rpmi_verdict rpmi_frame_get(const void *header, uint64_t lsn,
     return RPMI_FRAME_VALID;
 }
 
+/*
+ * A word of the header that every frame for @lsn differs in from the bytes at @header, so that it
+ * changes when that frame is written there: its offset. RPMI_FRAME_HEADER_BYTES: there is none,
+ * because a frame for @lsn was begun there.
+ */
+static inline uint32_t rpmi_frame_word_to_come(const void *header, uint64_t lsn)
+{
+    const unsigned char *from = (const unsigned char *)header;
+
+    RPM_ASSERT(rpmi_is_aligned(lsn, RPMI_LINE_BYTES));
+    if (rpmi_load64(from) != lsn)
+        return 0;
+    if (((uint32_t)(rpmi_load64(from + 8) >> 24) & RPMI_FRAME_TAG_MASK) != RPMI_FRAME_TAG)
+        return 8;
+    return RPMI_FRAME_HEADER_BYTES;
+}
+
 /* VALID or BROKEN: does the checksum hold? @payload follows the header in the ring. */
 static inline enum rpmi_verdict rpmi_frame_check(const struct rpmi_frame *frame, uint64_t log_id,
                                                  const void *payload)

@@ -5,10 +5,13 @@
 #include "conform/fixture.h"
 
 extern "C" {
+#include "base/clock.h"
 #include "wire/steps.h"
 }
 #include <librpm.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 
 using namespace conform;
@@ -329,4 +332,83 @@ TEST_CASE("watch: a server that stops ends it, and the client learns that", "[co
     server->kill();
     thread.join();
     CHECK(err == RPM_E_LOST);
+}
+
+namespace
+{
+
+struct Follower {
+    rpm_conn *conn = nullptr;
+    rpm_log *log = nullptr;
+    rpm_reader *reader = nullptr;
+
+    // With @flags a writer, else a reader.
+    Follower(Server *server, uint32_t flags)
+    {
+        rpm_conn_opts opts = rpm_conn_opts_init();
+        rpm_log_opts log_opts = rpm_log_opts_init();
+
+        opts.timeout_us = 30000000;
+        conn = server->connect("", opts);
+        log_opts.flags = flags;
+        log_opts.capacity_bytes = flags != 0 ? 256 << 10 : 0;
+        REQUIRE(rpm_log_open(conn, server->name("followed").c_str(), &log_opts, &log) == 0);
+        if (flags == 0)
+            REQUIRE(rpm_reader_open(log, nullptr, &reader) == 0);
+    }
+    Follower(const Follower &) = delete;
+    ~Follower()
+    {
+        rpm_reader_close(&reader);
+        rpm_log_close(&log);
+        rpm_conn_close(&conn);
+    }
+    struct rpm_conn_stats stats() const
+    {
+        struct rpm_conn_stats found = rpm_conn_stats_init();
+
+        REQUIRE(rpm_conn_stats(conn, &found) == 0);
+        return found;
+    }
+};
+
+} // namespace
+
+TEST_CASE("watch: a reader at the tail of a log waits at the server, and an append wakes it",
+          "[conform]")
+{
+    std::string where = GENERATE(from_range(servers()));
+    CAPTURE(where);
+    if (where.compare(0, 4, "sim ") == 0)
+        return; // in the model a reader polls, and no thread appends meanwhile
+    std::unique_ptr<Server> server = start_server(where);
+    Follower writer(server.get(), RPM_LOG_WRITE | RPM_LOG_CREATE);
+    Follower reader(server.get(), 0);
+    bool held = (rpmi_conn_link(reader.conn)->flags & RPMI_LINK_WATCH) != 0;
+    rpm_record record;
+    uint64_t least = UINT64_MAX;
+
+    CHECK(rpm_reader_wait(reader.reader, 300000, &record) == 0);
+    CHECK((reader.stats().steps >= 2) == held);
+    if (held)
+        CHECK(reader.stats().reads < 120);
+    for (uint64_t i = 0; i < 5; i++) {
+        std::atomic<uint64_t> begin{ 0 };
+        int err = 0;
+
+        std::thread thread([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            begin = rpmi_clock_ns();
+            err = rpm_log_append(writer.log, &i, sizeof(i), nullptr);
+        });
+        int found = rpm_reader_wait(reader.reader, PATIENCE / 1000, &record);
+        uint64_t end = rpmi_clock_ns();
+        thread.join();
+        REQUIRE(err == 0);
+        REQUIRE(found == 1);
+        CHECK(record.len == sizeof(i));
+        CHECK(memcmp(record.data, &i, sizeof(i)) == 0);
+        least = std::min(least, end - begin);
+    }
+    CHECK(least < 50000000); // a list is held for 80 ms at this place
 }

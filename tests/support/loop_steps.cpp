@@ -48,8 +48,9 @@ static int step_may(void *context, const rpmi_step *step)
     return find_span(static_cast<Walk *>(context)->link, op_of(step), &span);
 }
 
-// Time passes until the word has changed, or that of the WATCH is over.
-static void hold(Walk *walk, const rpmi_step *step)
+// Time passes until the word has changed, or that of the WATCH is over. RPM_E_LOST: the client has
+// left meanwhile.
+static int hold(Walk *walk, const rpmi_step *step)
 {
     Link *link = walk->link;
     uint64_t until = link->server->now_ns + step->operand * 1000;
@@ -59,11 +60,12 @@ static void hold(Walk *walk, const rpmi_step *step)
         Pending pending = { op_of(step), {} };
         rpmi_span span = {};
 
-        REQUIRE(find_span(link, pending.op, &span) == 0);
+        if (find_span(link, pending.op, &span) != 0)
+            return RPM_E_LOST;
         pending.op.into = &word;
         act(link, pending, span, false);
         if (word != step->expect || link->server->now_ns >= until)
-            return;
+            return 0;
         link->server->now_ns += 10000;
         if (link->on_pause)
             link->on_pause();
@@ -76,8 +78,8 @@ static int step_act(void *context, const rpmi_step *step, void *result)
     Pending pending = { op_of(step), {} };
     rpmi_span span = {};
 
-    if (step->kind == RPMI_STEP_WATCH)
-        hold(walk, step);
+    if (step->kind == RPMI_STEP_WATCH && hold(walk, step) != 0)
+        return RPM_E_LOST;
     REQUIRE(find_span(walk->link, pending.op, &span) == 0);
     pending.op.into = result;
     if (walk->durable)

@@ -111,7 +111,12 @@ RPM_MUST_CHECK int rpm_reader_next(struct rpm_reader *reader, struct rpm_record 
  * Returns 1 with a record, 0 when none was appended in time.
  * Errors:   as rpm_reader_next().
  * Threads:  one per conn.
- * Cost:     polls, with pauses that grow to 1 ms.
+ * Cost:     reads the line at the tail, with pauses that grow to 1 ms; after a millisecond at the
+ *           same place the server waits instead, if it can (it cannot for a direct link, where a
+ *           read is a few nanoseconds, nor in the device model) and no other operation of the
+ *           connection is outstanding or held back: then one message for up to a second of waiting,
+ *           and its answer has a record that is not longer than the one before.
+ * Source:   lib/log/follow.c, lib/serve/watches.c.
  */
 RPM_MUST_CHECK int rpm_reader_wait(struct rpm_reader *reader, uint64_t timeout_us,
                                    struct rpm_record *record);

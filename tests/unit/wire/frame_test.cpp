@@ -87,6 +87,36 @@ TEST_CASE("frame: the stride is whole lines, and 40 bytes fit one line", "[unit]
     REQUIRE(rpmi_frame_stride(40, RPMI_FRAME_PAD) == 64);
 }
 
+TEST_CASE(
+    "frame: the word that a frame is to change is one in which the bytes there differ from it",
+    "[unit]")
+{
+    const std::string data(100, 'p');
+
+    for (uint64_t lsn : { uint64_t{ 0 }, uint64_t{ 64 }, uint64_t{ 1 } << 40 }) {
+        rpmi_frame frame = { lsn, 100, 7, 0, 0, 0 };
+        unsigned char bytes[RPMI_FRAME_HEADER_BYTES];
+        unsigned char old[RPMI_FRAME_HEADER_BYTES] = {};
+
+        rpmi_frame_put(bytes, &frame, 5, data.data());
+        CHECK(rpmi_frame_word_to_come(bytes, lsn) == RPMI_FRAME_HEADER_BYTES); // it has come
+        CHECK(rpmi_frame_word_to_come(bytes, lsn + 64) == 0);
+        // Memory that was never written, or has other bytes: the word differs from the frame's.
+        for (int fill : { 0x00, 0xff, 0x55 }) {
+            memset(old, fill, sizeof(old));
+            uint32_t at = rpmi_frame_word_to_come(old, lsn);
+            CAPTURE(lsn, fill);
+            REQUIRE(at < RPMI_FRAME_HEADER_BYTES);
+            CHECK(at == (fill == 0 && lsn == 0 ? 8 : 0));
+            CHECK(memcmp(old + at, bytes + at, 8) != 0);
+        }
+        memcpy(old, bytes, 8);
+        memset(old + 8, 0, 16);
+        CHECK(rpmi_frame_word_to_come(old, lsn) == 8);
+        CHECK(memcmp(old + 8, bytes + 8, 8) != 0);
+    }
+}
+
 TEST_CASE("frame: a flipped bit is judged broken or blank, never valid", "[unit]")
 {
     uint32_t len = GENERATE(1u, 40u, 100u, 241u);
