@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * agent.cc: rpm-bench agent: what an agent saves where a READ proves nothing, what a connection to
- * one costs that is not used, and how fast records are read from segments.
+ * one costs that is not used, how fast records are read from segments, and, in follow.cc, what it
+ * costs to wait for records.
  */
 #include "agent/front.h"
 #include "bench/compare.h"
+#include "bench/follow.h"
 #include "bench/ours.h"
 
 #include <atomic>
@@ -296,8 +298,9 @@ void compare_read(const Bed &bed, std::vector<Row> &rows)
 
 int compare_agent(const CompareOptions &options)
 {
-    expect_row(options.only, { "orders by 16 messages by 16", "agent unused no agent",
-                               "read segments read file" });
+    expect_row(options.only,
+               { "orders by 16 messages by 16", "agent unused no agent", "read segments read file",
+                 "watch by 16 polls by 16", "record by watch record by polls" });
     MemoryDir dir(options.dir);
     ServerOptions server = { dir / "pool", "shm:" + (dir / "socket"), kPoolBytes };
 
@@ -318,6 +321,7 @@ int compare_agent(const CompareOptions &options)
         compare_requests(bed, rows);
         compare_unused(bed, rows);
         compare_read(bed, rows);
+        compare_waiting(options, bed.server, rows);
     });
     return cli::kDone;
 }
