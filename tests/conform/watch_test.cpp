@@ -412,3 +412,23 @@ TEST_CASE("watch: a reader at the tail of a log waits at the server, and an appe
     }
     CHECK(least < 50000000); // a list is held for 80 ms at this place
 }
+
+TEST_CASE("watch: a link that does not say that it carries a WATCH refuses it", "[conform]")
+{
+    std::string where = GENERATE(from_range(servers()));
+    CAPTURE(where);
+    Context context({ where, "" });
+    if ((context.link->flags & RPMI_LINK_WATCH) != 0)
+        return;
+    rpmi_step step = {};
+    rpmi_op op = make(RPMI_OP_STEPS, 0, 0, RPMI_STEPS_ANSWER_HEAD + sizeof(uint64_t));
+
+    step.kind = RPMI_STEP_WATCH;
+    step.len = sizeof(uint64_t);
+    step.key = context.words;
+    step.operand = RPM_WATCH_US_MAX;
+    op.body = context.bytes;
+    op.body_bytes = rpmi_step_put(context.bytes, &step);
+    op.into = context.into;
+    CHECK(context.exec({ op }) == RPM_E_NOCAP);
+}

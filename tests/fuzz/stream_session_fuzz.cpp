@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // stream_session_fuzz.cpp: untrusted clients at the stream listener of a running server: handshakes
 // and requests with changed bytes, bodies that never end, answers that the client does not read,
-// connections that come and go. Afterwards the server serves a well-behaved client at once, and has
-// no more open descriptors than before.
+// lists that are held, connections that come and go. Afterwards the server serves a well-behaved
+// client at once, and has no more open descriptors than before.
 //
 // Input: steps; the first byte of each says which client does what.
 extern "C" {
@@ -11,6 +11,7 @@ extern "C" {
 #include "transport/stream/pipe.h"
 #include "transport/transport.h"
 #include "wire/handshake.h"
+#include "wire/steps.h"
 #include "wire/stream.h"
 }
 #include "../support/descriptors.h"
@@ -133,6 +134,28 @@ static void ask(const Client &client, Input &input)
     client.send(bytes, input.byte() % 4 == 0 ? whole * input.byte() / 256 : whole);
 }
 
+// A list that begins with a WATCH, which the server holds if the client may read the word.
+static void watch(const Client &client, Input &input)
+{
+    unsigned char bytes[RPMI_REQUEST_BYTES + 64] = {};
+    rpmi_request request = {};
+    rpmi_step step = {};
+
+    step.kind = RPMI_STEP_WATCH;
+    step.len = sizeof(uint64_t);
+    step.key = input.byte() % 4;
+    step.offset = input.byte() * 8u;
+    step.expect = input.byte() / 128;
+    step.operand = 1 + input.byte() * 3000u;
+    request.kind = RPMI_OP_STEPS;
+    request.len = RPMI_STEPS_ANSWER_HEAD + rpmi_step_result_bytes(&step);
+    request.body_bytes = rpmi_step_put(bytes + RPMI_REQUEST_BYTES, &step);
+    rpmi_request_put(bytes, &request);
+    if (input.byte() % 4 == 0)
+        input.change(bytes + RPMI_REQUEST_BYTES, request.body_bytes);
+    client.send(bytes, RPMI_REQUEST_BYTES + request.body_bytes);
+}
+
 static void step(const Host &host, Client *clients, Input &input)
 {
     uint8_t what = input.byte();
@@ -157,6 +180,9 @@ static void step(const Host &host, Client *clients, Input &input)
         break;
     case 3:
         call(client, input);
+        break;
+    case 7:
+        watch(client, input);
         break;
     default:
         ask(client, input);
