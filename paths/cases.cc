@@ -99,7 +99,8 @@ void add_large(std::vector<Case> *all)
         all->push_back({ "large/" + name + "/pieces", "bf2", { in_pieces(read, kMiB, 4) } });
         all->push_back(
             { "beside/" + name + "/whole", "bf2", { small, in_pieces(read, 16 * kMiB, 1) } });
-        all->push_back({ "beside/" + name + "/pieces", "bf2", { small, in_pieces(read, kMiB, 1) } });
+        all->push_back(
+            { "beside/" + name + "/pieces", "bf2", { small, in_pieces(read, kMiB, 1) } });
     }
 }
 
@@ -108,10 +109,10 @@ void add_copies(std::vector<Case> *all)
     for (uint32_t path : { RPM_PATH_COPY_NIC, RPM_PATH_COPY_ENGINE })
         for (uint32_t op : { RPM_PATH_READ, RPM_PATH_WRITE })
             for (uint64_t bytes : { 64, 256, 1024, 4096, 16384, 65536 })
-                all->push_back({ "copy/" + path_name(path) + "/" + kOps[op] + "/" +
-                                     std::to_string(bytes),
-                                 "bf2",
-                                 { flow(path, op, bytes, 8, 16) } });
+                all->push_back(
+                    { "copy/" + path_name(path) + "/" + kOps[op] + "/" + std::to_string(bytes),
+                      "bf2",
+                      { flow(path, op, bytes, 8, 16) } });
 }
 
 /* Clients beside copies from SoC memory to the host. */

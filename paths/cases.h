@@ -25,7 +25,7 @@ struct Rule {
     std::string metric; /* see measure() */
     std::string on;     /* labels of cases */
     std::string off;
-    bool less;      /* a smaller number is better */
+    bool less; /* a smaller number is better */
 };
 
 const std::vector<Case> &cases();

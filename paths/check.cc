@@ -63,8 +63,8 @@ std::vector<Row> rows_of(const std::string &path, const std::vector<std::string>
         Row row;
 
         if (fields.size() != want.size())
-            throw cli::Failure(path + ": " + std::to_string(fields.size()) + " fields in \"" + line +
-                               "\", expected " + std::to_string(want.size()));
+            throw cli::Failure(path + ": " + std::to_string(fields.size()) + " fields in \"" +
+                               line + "\", expected " + std::to_string(want.size()));
         for (size_t i = 0; i < want.size(); i++)
             row[want[i]] = fields[i];
         rows.push_back(row);

@@ -121,8 +121,8 @@ void show_rules(const Options &options)
                          { "on", on },
                          { "off", off },
                          { "gain", rule.less ? off / on : on / off } });
-        std::snprintf(text, sizeof(text), "%s  on %12.3f  off %12.3f  x%-8.2f ", rule.id.c_str(), on,
-                      off, rule.less ? off / on : on / off);
+        std::snprintf(text, sizeof(text), "%s  on %12.3f  off %12.3f  x%-8.2f ", rule.id.c_str(),
+                      on, off, rule.less ? off / on : on / off);
         if (!options.json)
             cli::print(text + rule.what + "; " + rule.number + "\n");
     }

@@ -10,176 +10,53 @@
  *
  * Tests: tests/unit/sim/path/route_test.cpp
  */
-#include "sim/path/path_model.h"
+#include "sim/path/maker.h"
 
 #include "base/err.h"
 
-/* A route that is being made. */
-struct maker {
-    const struct rpmi_params *params;
-    struct rpmi_route *route;
-    bool dpu;
-    bool soc; /* the messages are handled by units of the SoC's path */
-    uint64_t bytes;
-};
-
-static struct rpmi_hop *add(struct maker *maker, enum rpmi_hop_kind kind, uint32_t station,
-                            uint64_t ps)
+static void client_read(struct rpmi_maker *maker)
 {
-    struct rpmi_hop *hop = &maker->route->hop[maker->route->hops];
-
-    RPM_ASSERT(maker->route->hops < RPMI_PATH_HOPS);
-    maker->route->hops++;
-    *hop = (struct rpmi_hop){ .kind = kind, .station = station, .ps = ps };
-    return hop;
-}
-
-static void link_of(struct maker *maker, enum rpmi_path_wire wire, uint64_t payload)
-{
-    struct rpmi_hop *hop = add(maker, RPMI_HOP_WIRE, wire, 0);
-
-    hop->payload = payload;
-    hop->rate = maker->params->pcie_rate;
-}
-
-static void port(struct maker *maker, enum rpmi_path_wire wire)
-{
-    add(maker, RPMI_HOP_WIRE, wire, 0)->rate = maker->params->network_rate;
-}
-
-/* A unit handles the message: busy for its share of the NIC's rate, which is part of its latency.
- */
-static void unit(struct maker *maker)
-{
-    uint64_t busy_ps = maker->params->nic_units * maker->params->nic_message;
-    uint64_t latency_ps = maker->params->nic_latency;
-
-    add(maker, RPMI_HOP_UNIT, maker->soc, busy_ps);
-    if (latency_ps > busy_ps)
-        add(maker, RPMI_HOP_DELAY, 0, latency_ps - busy_ps);
-}
-
-/* The NIC reads host memory. */
-static void host_read(struct maker *maker)
-{
-    const struct rpmi_params *params = maker->params;
-
-    add(maker, RPMI_HOP_TAKE, RPMI_POOL_TAGS, 0)->payload = params->pcie_payload;
-    add(maker, RPMI_HOP_DELAY, 0,
-        params->switch_latency + params->pcie_read - params->pcie_write + params->dram_latency);
-    link_of(maker, RPMI_PCIE0_FROM_HOST, params->pcie_payload);
-    add(maker, RPMI_HOP_DELAY, 0, params->pcie_write + params->switch_latency);
-    if (maker->dpu)
-        link_of(maker, RPMI_PCIE1_TO_NIC, params->pcie_payload);
-    add(maker, RPMI_HOP_GIVE, RPMI_POOL_TAGS, 0)->payload = params->pcie_payload;
-}
-
-/* The NIC reads SoC memory: no PCIe0 on the way, and small transactions. */
-static void soc_read(struct maker *maker)
-{
-    const struct rpmi_params *params = maker->params;
-
-    add(maker, RPMI_HOP_TAKE, RPMI_POOL_TAGS, 0)->payload = params->soc_payload;
-    add(maker, RPMI_HOP_DELAY, 0, params->switch_latency);
-    add(maker, RPMI_HOP_MEMORY, 0, 0);
-    link_of(maker, RPMI_SOC_OUT, params->soc_payload);
-    add(maker, RPMI_HOP_DELAY, 0, params->switch_latency);
-    link_of(maker, RPMI_PCIE1_TO_NIC, params->soc_payload);
-    add(maker, RPMI_HOP_GIVE, RPMI_POOL_TAGS, 0)->payload = params->soc_payload;
-}
-
-static void host_write(struct maker *maker)
-{
-    if (maker->dpu)
-        link_of(maker, RPMI_PCIE1_FROM_NIC, maker->params->pcie_payload);
-    add(maker, RPMI_HOP_DELAY, 0, maker->params->switch_latency);
-    link_of(maker, RPMI_PCIE0_TO_HOST, maker->params->pcie_payload);
-    add(maker, RPMI_HOP_DELAY, 0, maker->params->pcie_write);
-}
-
-static void soc_write(struct maker *maker)
-{
-    link_of(maker, RPMI_PCIE1_FROM_NIC, maker->params->soc_payload);
-    add(maker, RPMI_HOP_DELAY, 0, maker->params->switch_latency);
-    link_of(maker, RPMI_SOC_IN, maker->params->soc_payload);
-    add(maker, RPMI_HOP_MEMORY, 0, 0);
-}
-
-/* From the server's NIC until the client's thread has seen the completion. */
-static void to_client(struct maker *maker, uint64_t nic_ps)
-{
-    const struct rpmi_params *params = maker->params;
-
-    add(maker, RPMI_HOP_DELAY, 0,
-        nic_ps + params->network_latency + params->nic_latency + params->completion);
-    add(maker, RPMI_HOP_DONE, 0, 0);
-}
-
-/* A client's request until it is at the server's NIC. */
-static void from_client(struct maker *maker, bool payload)
-{
-    const struct rpmi_params *params = maker->params;
-    uint64_t fetch_ps =
-        payload && maker->bytes > params->nic_inline ? params->pcie_read + params->llc_latency : 0;
-
-    add(maker, RPMI_HOP_POST, 0, params->nic_post);
-    add(maker, RPMI_HOP_DELAY, 0, fetch_ps + params->nic_latency + params->network_latency);
-    unit(maker);
-    add(maker, RPMI_HOP_SPLIT, 0, 0);
-}
-
-static void client_read(struct maker *maker)
-{
-    from_client(maker, false);
+    rpmi_make_from_client(maker, false);
     if (maker->soc)
-        soc_read(maker);
+        rpmi_make_soc_read(maker);
     else
-        host_read(maker);
-    port(maker, RPMI_NET_OUT);
-    add(maker, RPMI_HOP_JOIN, 0, 0);
-    to_client(maker, maker->params->nic_latency);
-}
-
-/* The NIC's buffer holds a payload until it is placed. */
-static void place(struct maker *maker)
-{
-    if (maker->soc)
-        soc_write(maker);
-    else
-        host_write(maker);
-    add(maker, RPMI_HOP_GIVE, RPMI_POOL_BUFFER, 0);
+        rpmi_make_host_read(maker);
+    rpmi_make_port(maker, RPMI_NET_OUT);
+    rpmi_make_hop(maker, RPMI_HOP_JOIN, 0, 0);
+    rpmi_make_to_client(maker, maker->params->nic_latency);
 }
 
 /* The NIC acknowledges what it has received, as it does in the model without paths. */
-static void client_write(struct maker *maker)
+static void client_write(struct rpmi_maker *maker)
 {
     struct rpmi_hop *branch;
 
-    from_client(maker, true);
-    port(maker, RPMI_NET_IN);
-    add(maker, RPMI_HOP_TAKE, RPMI_POOL_BUFFER, 0);
-    branch = add(maker, RPMI_HOP_BRANCH, 0, 0);
-    place(maker);
-    add(maker, RPMI_HOP_END, 0, 0);
+    rpmi_make_from_client(maker, true);
+    rpmi_make_port(maker, RPMI_NET_IN);
+    rpmi_make_hop(maker, RPMI_HOP_TAKE, RPMI_POOL_BUFFER, 0);
+    branch = rpmi_make_hop(maker, RPMI_HOP_BRANCH, 0, 0);
+    rpmi_make_place(maker);
+    rpmi_make_hop(maker, RPMI_HOP_END, 0, 0);
     branch->to = maker->route->hops;
-    to_client(maker, 0);
+    rpmi_make_to_client(maker, 0);
 }
 
-static void client_send(struct maker *maker)
+static void client_send(struct rpmi_maker *maker)
 {
     const struct rpmi_params *params = maker->params;
     uint64_t busy_ps = maker->soc ? params->soc_call : params->call_work + params->call_reply;
 
-    from_client(maker, true);
-    port(maker, RPMI_NET_IN);
-    add(maker, RPMI_HOP_TAKE, RPMI_POOL_BUFFER, 0);
-    place(maker);
-    add(maker, RPMI_HOP_JOIN, 0, 0);
-    add(maker, RPMI_HOP_CORE, maker->soc, busy_ps);
+    rpmi_make_from_client(maker, true);
+    rpmi_make_port(maker, RPMI_NET_IN);
+    rpmi_make_hop(maker, RPMI_HOP_TAKE, RPMI_POOL_BUFFER, 0);
+    rpmi_make_place(maker);
+    rpmi_make_hop(maker, RPMI_HOP_JOIN, 0, 0);
+    rpmi_make_hop(maker, RPMI_HOP_CORE, maker->soc, busy_ps);
     /* The reply comes with its doorbell. */
-    add(maker, RPMI_HOP_DELAY, 0, params->switch_latency + (maker->soc ? 0 : params->pcie_write));
-    unit(maker);
-    to_client(maker, 0);
+    rpmi_make_hop(maker, RPMI_HOP_DELAY, 0,
+                  params->switch_latency + (maker->soc ? 0 : params->pcie_write));
+    rpmi_make_unit(maker);
+    rpmi_make_to_client(maker, 0);
 }
 
 /* A SoC core has seen the NIC's completion, which is in its own memory. */
@@ -188,28 +65,27 @@ static uint64_t soc_completion_ps(const struct rpmi_params *params)
     return params->switch_latency + params->completion - params->pcie_write;
 }
 
-static void copy_by_nic(struct maker *maker, bool to_host)
+static void copy_by_nic(struct rpmi_maker *maker, bool to_host)
 {
-    add(maker, RPMI_HOP_POST, 0, maker->params->soc_post);
-    add(maker, RPMI_HOP_DELAY, 0, maker->params->switch_latency);
-    unit(maker);
-    add(maker, RPMI_HOP_SPLIT, 0, 0);
+    rpmi_make_hop(maker, RPMI_HOP_POST, 0, maker->params->soc_post);
+    rpmi_make_hop(maker, RPMI_HOP_DELAY, 0, maker->params->switch_latency);
+    rpmi_make_unit(maker);
+    rpmi_make_hop(maker, RPMI_HOP_SPLIT, 0, 0);
     if (to_host) {
-        soc_read(maker);
-        host_write(maker);
+        rpmi_make_soc_read(maker);
+        rpmi_make_host_write(maker);
     } else {
-        host_read(maker);
-        soc_write(maker);
+        rpmi_make_host_read(maker);
+        rpmi_make_soc_write(maker);
     }
-    add(maker, RPMI_HOP_JOIN, 0, 0);
-    add(maker, RPMI_HOP_DELAY, 0, soc_completion_ps(maker->params));
-    add(maker, RPMI_HOP_DONE, 0, 0);
+    rpmi_make_hop(maker, RPMI_HOP_JOIN, 0, 0);
+    rpmi_make_hop(maker, RPMI_HOP_DELAY, 0, soc_completion_ps(maker->params));
 }
 
 /* A copy from the host is taken up when the data of the one before have come, as reads are
  * answered. Writes need no answer: the engine takes up a copy to the host while it moves the one
  * before. */
-static void engine(struct maker *maker, bool to_host)
+static void engine(struct rpmi_maker *maker, bool to_host)
 {
     const struct rpmi_params *params = maker->params;
     uint64_t rate = to_host ? params->dma_write_rate : params->dma_read_rate;
@@ -218,71 +94,86 @@ static void engine(struct maker *maker, bool to_host)
 
     if (to_host)
         task_ps = task_ps > move_ps ? task_ps - move_ps : 0;
-    add(maker, RPMI_HOP_WIRE, RPMI_ENGINE, task_ps)->rate = rate;
+    rpmi_make_hop(maker, RPMI_HOP_WIRE, RPMI_ENGINE, task_ps)->rate = rate;
 }
 
-static void copy_by_engine(struct maker *maker, bool to_host)
+static void copy_by_engine(struct rpmi_maker *maker, bool to_host)
 {
     const struct rpmi_params *params = maker->params;
 
-    add(maker, RPMI_HOP_POST, 0, params->soc_post);
-    add(maker, RPMI_HOP_SPLIT, 0, 0);
+    rpmi_make_hop(maker, RPMI_HOP_POST, 0, params->soc_post);
+    rpmi_make_hop(maker, RPMI_HOP_SPLIT, 0, 0);
     if (to_host) {
-        add(maker, RPMI_HOP_MEMORY, 0, 0);
-        link_of(maker, RPMI_SOC_OUT, params->soc_payload);
+        rpmi_make_hop(maker, RPMI_HOP_MEMORY, 0, 0);
+        rpmi_make_link(maker, RPMI_SOC_OUT, params->soc_payload);
         engine(maker, to_host);
-        link_of(maker, RPMI_PCIE0_TO_HOST, params->pcie_payload);
+        rpmi_make_link(maker, RPMI_PCIE0_TO_HOST, params->pcie_payload);
     } else {
         engine(maker, to_host);
-        link_of(maker, RPMI_PCIE0_FROM_HOST, params->pcie_payload);
-        link_of(maker, RPMI_SOC_IN, params->soc_payload);
-        add(maker, RPMI_HOP_MEMORY, 0, 0);
+        rpmi_make_link(maker, RPMI_PCIE0_FROM_HOST, params->pcie_payload);
+        rpmi_make_link(maker, RPMI_SOC_IN, params->soc_payload);
+        rpmi_make_hop(maker, RPMI_HOP_MEMORY, 0, 0);
     }
-    add(maker, RPMI_HOP_JOIN, 0, 0);
-    add(maker, RPMI_HOP_DELAY, 0, params->dma_latency);
-    add(maker, RPMI_HOP_DONE, 0, 0);
+    rpmi_make_hop(maker, RPMI_HOP_JOIN, 0, 0);
+    rpmi_make_hop(maker, RPMI_HOP_DELAY, 0, params->dma_latency);
 }
 
-static void soc_only(struct maker *maker)
+static void soc_only(struct rpmi_maker *maker)
 {
-    add(maker, RPMI_HOP_POST, 0, 0);
-    add(maker, RPMI_HOP_SPLIT, 0, 0);
-    add(maker, RPMI_HOP_MEMORY, 0, 0);
-    add(maker, RPMI_HOP_JOIN, 0, 0);
-    add(maker, RPMI_HOP_DONE, 0, 0);
+    rpmi_make_hop(maker, RPMI_HOP_POST, 0, 0);
+    rpmi_make_hop(maker, RPMI_HOP_SPLIT, 0, 0);
+    rpmi_make_hop(maker, RPMI_HOP_MEMORY, 0, 0);
+    rpmi_make_hop(maker, RPMI_HOP_JOIN, 0, 0);
+}
+
+void rpmi_route_op(struct rpmi_maker *maker, uint32_t path, uint32_t op)
+{
+    switch (path) {
+    case RPM_PATH_HOST:
+    case RPM_PATH_SOC:
+        if (op == RPM_PATH_READ)
+            client_read(maker);
+        else if (op == RPM_PATH_WRITE)
+            client_write(maker);
+        else
+            client_send(maker);
+        return;
+    case RPM_PATH_COPY_NIC:
+        copy_by_nic(maker, op == RPM_PATH_WRITE);
+        return;
+    case RPM_PATH_COPY_ENGINE:
+        copy_by_engine(maker, op == RPM_PATH_WRITE);
+        return;
+    default:
+        RPM_ASSERT(path == RPM_PATH_SOC_ONLY);
+        soc_only(maker);
+        return;
+    }
+}
+
+int rpmi_route_needs_dpu(const struct rpmi_params *params)
+{
+    if (params->soc_cores > 0)
+        return 0;
+    return rpmi_fail(RPM_E_INVAL,
+                     "the platform has no DPU (soc_cores is 0), so only path 1 exists; "
+                     "use a preset that has one, such as bf2");
 }
 
 int rpmi_route_make(const struct rpmi_params *params, const struct rpm_path_flow *flow,
                     struct rpmi_route *route)
 {
-    struct maker maker = { .params = params, .route = route, .bytes = rpmi_flow_message_max(flow) };
+    struct rpmi_maker maker = { .params = params,
+                                .route = route,
+                                .bytes = rpmi_flow_message_max(flow) };
+    int err = flow->path == RPM_PATH_HOST ? 0 : rpmi_route_needs_dpu(params);
 
+    if (err != 0)
+        return err;
     maker.dpu = params->soc_cores > 0;
     maker.soc = flow->path != RPM_PATH_HOST;
     route->hops = 0;
-    if (maker.soc && !maker.dpu)
-        return rpmi_fail(RPM_E_INVAL,
-                         "the platform has no DPU (soc_cores is 0), so only path 1 exists; use a "
-                         "preset that has one, such as bf2");
-    switch (flow->path) {
-    case RPM_PATH_HOST:
-    case RPM_PATH_SOC:
-        if (flow->op == RPM_PATH_READ)
-            client_read(&maker);
-        else if (flow->op == RPM_PATH_WRITE)
-            client_write(&maker);
-        else
-            client_send(&maker);
-        return 0;
-    case RPM_PATH_COPY_NIC:
-        copy_by_nic(&maker, flow->op == RPM_PATH_WRITE);
-        return 0;
-    case RPM_PATH_COPY_ENGINE:
-        copy_by_engine(&maker, flow->op == RPM_PATH_WRITE);
-        return 0;
-    default:
-        RPM_ASSERT(flow->path == RPM_PATH_SOC_ONLY);
-        soc_only(&maker);
-        return 0;
-    }
+    rpmi_route_op(&maker, flow->path, flow->op);
+    rpmi_make_hop(&maker, RPMI_HOP_DONE, 0, 0);
+    return 0;
 }
