@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * select.c: rank, select, combine.
+ *
+ * An alternative's knee is the number of operations outstanding at which a queue forms. By Little's
+ * law it is its rate times its idle time, so an operation that took T while n were outstanding puts
+ * it at n x idle / T once T is longer than the idle time. Up to the knee the best alternative is
+ * taken, then the next in rank. Beyond all knees the operation goes to the shortest queue in time.
+ *
+ * Tests: tests/unit/plan/select_test.cpp
+ */
+#include "plan/select.h"
+
+#include "base/assert.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static uint32_t class_of(uint64_t bytes)
+{
+    static const uint64_t most[RPMI_SELECT_CLASSES - 1] = { 64, 256, 1024, 4096, 65536, 1048576 };
+    uint32_t number = 0;
+
+    while (number < RPMI_SELECT_CLASSES - 1 && bytes > most[number])
+        number++;
+    return number;
+}
+
+void rpmi_select_init(struct rpmi_select *select, uint32_t promise)
+{
+    memset(select, 0, sizeof(*select));
+    select->promise = promise;
+}
+
+uint32_t rpmi_select_add(struct rpmi_select *select, uint32_t promise)
+{
+    uint32_t number = select->count;
+
+    RPM_ASSERT(promise == select->promise);
+    RPM_ASSERT(number < RPMI_SELECT_MAX);
+    for (uint32_t i = 0; i < RPMI_SELECT_CLASSES; i++) {
+        select->of[i].rank[number] = number;
+        select->of[i].time[number].knee = RPMI_SELECT_SCALE;
+    }
+    select->count++;
+    return number;
+}
+
+static bool has_room(const struct rpmi_select *select, const struct rpmi_select_class *of,
+                     uint32_t number)
+{
+    return select->outstanding[number] * (uint64_t)RPMI_SELECT_SCALE <= of->time[number].knee;
+}
+
+/* Beyond its knee an operation waits for those before it. Where nothing has been measured, fewer
+ * outstanding is all that can be better. */
+static uint64_t expected(const struct rpmi_select *select, const struct rpmi_select_class *of,
+                         uint32_t number)
+{
+    uint64_t ahead = (select->outstanding[number] + (uint64_t)1) * RPMI_SELECT_SCALE;
+
+    if (of->time[number].idle == 0)
+        return UINT64_MAX / 2 + ahead;
+    return of->time[number].idle / of->time[number].knee * ahead;
+}
+
+static uint32_t shortest(const struct rpmi_select *select, const struct rpmi_select_class *of)
+{
+    uint32_t best = of->rank[0];
+
+    for (uint32_t i = 1; i < select->count; i++)
+        if (expected(select, of, of->rank[i]) < expected(select, of, best))
+            best = of->rank[i];
+    return best;
+}
+
+/* An alternative that has no operation to learn from: none has ended, and none is under way. */
+static bool unknown(const struct rpmi_select *select, const struct rpmi_select_class *of,
+                    uint32_t number)
+{
+    return of->time[number].idle == 0 && select->outstanding[number] == 0;
+}
+
+static uint32_t choose(const struct rpmi_select *select, struct rpmi_select_class *of)
+{
+    for (uint32_t i = 0; i < select->count; i++)
+        if (unknown(select, of, i))
+            return i;
+    if (select->count > 1 && of->picks % RPMI_SELECT_PROBE == 0)
+        return of->rank[1 + of->probes++ % (select->count - 1)];
+    for (uint32_t i = 0; i < select->count; i++)
+        if (of->time[of->rank[i]].idle != 0 && has_room(select, of, of->rank[i]))
+            return of->rank[i];
+    return shortest(select, of);
+}
+
+struct rpmi_pick rpmi_select_pick(struct rpmi_select *select, uint64_t bytes)
+{
+    struct rpmi_pick pick = { .size_class = class_of(bytes) };
+    struct rpmi_select_class *of = &select->of[pick.size_class];
+
+    RPM_ASSERT(select->count > 0);
+    of->picks++;
+    pick.alternative = choose(select, of);
+    pick.outstanding = ++select->outstanding[pick.alternative];
+    return pick;
+}
+
+/* One that is better by less than RPMI_SELECT_CHANGE does not pass another. */
+static bool beats(const struct rpmi_select_class *of, uint32_t number, uint32_t other)
+{
+    uint64_t ours = of->time[number].idle;
+    uint64_t theirs = of->time[other].idle;
+
+    return ours != 0 && (theirs == 0 || ours / 100 < theirs / RPMI_SELECT_CHANGE);
+}
+
+static void rank(const struct rpmi_select *select, struct rpmi_select_class *of)
+{
+    for (uint32_t i = 1; i < select->count; i++)
+        for (uint32_t k = i; k > 0 && beats(of, of->rank[k], of->rank[k - 1]); k--) {
+            uint32_t better = of->rank[k];
+
+            of->rank[k] = of->rank[k - 1];
+            of->rank[k - 1] = better;
+        }
+}
+
+static void learn(struct rpmi_select_time *time, uint64_t outstanding, uint64_t ns)
+{
+    uint64_t knee = outstanding * RPMI_SELECT_SCALE;
+    uint64_t took = ns * RPMI_SELECT_FORGET;
+
+    if (time->idle == 0 || took < time->idle)
+        time->idle = took;
+    else
+        time->idle += (took - time->idle) / RPMI_SELECT_FORGET;
+    if (took / RPMI_SELECT_CHANGE <= time->idle / 100) {
+        time->knee = knee > time->knee ? knee : time->knee;
+        return;
+    }
+    knee = knee * time->idle / took;
+    time->knee = (time->knee * (RPMI_SELECT_SCALE - 1) + knee) / RPMI_SELECT_SCALE;
+    time->knee = time->knee < RPMI_SELECT_SCALE ? RPMI_SELECT_SCALE : time->knee;
+}
+
+void rpmi_select_lost(struct rpmi_select *select, const struct rpmi_pick *pick)
+{
+    RPM_ASSERT(pick->alternative < select->count && pick->size_class < RPMI_SELECT_CLASSES);
+    RPM_ASSERT(select->outstanding[pick->alternative] > 0);
+    select->outstanding[pick->alternative]--;
+}
+
+void rpmi_select_done(struct rpmi_select *select, const struct rpmi_pick *pick, uint64_t ns)
+{
+    struct rpmi_select_class *of = &select->of[pick->size_class];
+
+    rpmi_select_lost(select, pick);
+    learn(&of->time[pick->alternative], pick->outstanding, ns == 0 ? 1 : ns);
+    rank(select, of);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * select.h: which of several alternatives carries out the next operation. All of them give the same
+ * promise, and differ in what they cost: rank them by measured time, take the best until its queue
+ * is saturated, then add the next. No I/O and no clock: the caller says what an operation took.
+ *
+ * Invariants
+ *   an alternative with another promise is never added
+ *   each pick is ended once, by rpmi_select_done() or rpmi_select_lost()
+ *
+ * Tests: tests/unit/plan/select_test.cpp
+ */
+#ifndef RPMI_SELECT_H
+#define RPMI_SELECT_H
+
+#include <stdint.h>
+
+#define RPMI_SELECT_MAX 8u      /* alternatives */
+#define RPMI_SELECT_CLASSES 7u  /* of sizes: to 64 B, 256 B, 1 KiB, 4 KiB, 64 KiB, 1 MiB, above */
+#define RPMI_SELECT_PROBE 100u  /* one operation of so many goes to an alternative but the best */
+#define RPMI_SELECT_CHANGE 115u /* percent: a smaller difference of times changes nothing */
+#define RPMI_SELECT_SCALE 16u   /* knees are kept in 16ths, and move by a 16th of what is new */
+#define RPMI_SELECT_FORGET                                                                         \
+    1024u /* idle times are kept in such parts of a nanosecond; of what an
+                                    operation took longer they take up one part */
+
+/* What has been measured of one alternative, for operations of one size class. */
+struct rpmi_select_time {
+    uint64_t
+        idle; /* an operation without a queue in front of it, in 1024ths of a nanosecond; 0: not
+                      measured yet */
+    uint64_t knee; /* in 16ths: operations outstanding at which a queue forms */
+};
+
+struct rpmi_select_class {
+    struct rpmi_select_time time[RPMI_SELECT_MAX];
+    uint32_t rank[RPMI_SELECT_MAX]; /* alternatives, the best first */
+    uint64_t picks;
+    uint32_t probes;
+};
+
+struct rpmi_select {
+    uint32_t promise;
+    uint32_t count;
+    uint32_t outstanding[RPMI_SELECT_MAX]; /* of all classes: they share an alternative's queue */
+    struct rpmi_select_class of[RPMI_SELECT_CLASSES];
+};
+
+/* An operation under way. */
+struct rpmi_pick {
+    uint32_t alternative;
+    uint32_t size_class;
+    uint32_t outstanding; /* of this alternative when it was taken, itself included */
+};
+
+/* @promise: what all alternatives give, such as an rpm_level. */
+void rpmi_select_init(struct rpmi_select *select, uint32_t promise);
+
+/* Its number, from 0. */
+uint32_t rpmi_select_add(struct rpmi_select *select, uint32_t promise);
+
+/* The alternative for an operation of @bytes. */
+struct rpmi_pick rpmi_select_pick(struct rpmi_select *select, uint64_t bytes);
+
+/* The operation took @ns, or has failed, which says nothing of its time. */
+void rpmi_select_done(struct rpmi_select *select, const struct rpmi_pick *pick, uint64_t ns);
+void rpmi_select_lost(struct rpmi_select *select, const struct rpmi_pick *pick);
+
+#endif

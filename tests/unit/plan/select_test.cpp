@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+extern "C" {
+#include "plan/select.h"
+}
+#include "support/catch.h"
+#include "support/death.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace
+{
+
+rpmi_select selector(uint32_t count)
+{
+    rpmi_select select;
+
+    rpmi_select_init(&select, 3);
+    for (uint32_t i = 0; i < count; i++)
+        REQUIRE(rpmi_select_add(&select, 3) == i);
+    return select;
+}
+
+// Servers that take a time for each operation, a number of operations side by side, and let the
+// others wait: a closed loop of clients over them, in rounds of one nanosecond.
+struct Servers {
+    struct Job {
+        rpmi_pick pick;
+        uint64_t begin;
+        uint64_t end;
+    };
+
+    std::vector<uint64_t> takes_ns;
+    std::vector<uint64_t> width;
+    std::vector<std::vector<uint64_t>> free_at{ takes_ns.size() };
+    std::vector<Job> jobs{};
+    std::vector<uint64_t> done = std::vector<uint64_t>(takes_ns.size());
+    uint64_t now = 0;
+
+    void start(rpmi_select *select)
+    {
+        rpmi_pick pick = rpmi_select_pick(select, 64);
+        std::vector<uint64_t> &free = free_at[pick.alternative];
+
+        free.resize(width[pick.alternative]);
+        auto first = std::min_element(free.begin(), free.end());
+        *first = std::max(*first, now) + takes_ns[pick.alternative];
+        jobs.push_back({ pick, now, *first });
+    }
+
+    void run(rpmi_select *select, size_t clients, uint64_t operations)
+    {
+        while (jobs.size() < clients)
+            start(select);
+        for (uint64_t i = 0; i < operations; i++) {
+            auto first = std::min_element(jobs.begin(), jobs.end(),
+                                          [](const Job &a, const Job &b) { return a.end < b.end; });
+            Job job = *first;
+
+            jobs.erase(first);
+            now = job.end;
+            done[job.pick.alternative]++;
+            rpmi_select_done(select, &job.pick, job.end - job.begin);
+            start(select);
+        }
+    }
+
+    double share(uint32_t alternative) const
+    {
+        return static_cast<double>(done[alternative]) /
+               static_cast<double>(std::accumulate(done.begin(), done.end(), uint64_t{ 0 }));
+    }
+};
+
+void end_all(rpmi_select *select, Servers *servers)
+{
+    for (const Servers::Job &job : servers->jobs)
+        rpmi_select_lost(select, &job.pick);
+    servers->jobs.clear();
+}
+
+} // namespace
+
+TEST_CASE("select: each alternative is tried once, then the fastest is taken", "[unit]")
+{
+    rpmi_select select = selector(3);
+    const uint64_t takes[] = { 300, 100, 200 };
+
+    for (uint32_t i = 0; i < 3; i++) {
+        rpmi_pick pick = rpmi_select_pick(&select, 64);
+        CHECK(pick.alternative == i);
+        rpmi_select_done(&select, &pick, takes[i]);
+    }
+    for (int i = 0; i < 50; i++) {
+        rpmi_pick pick = rpmi_select_pick(&select, 64);
+        CHECK(pick.alternative == 1);
+        CHECK(pick.outstanding == 1);
+        rpmi_select_done(&select, &pick, 100);
+    }
+}
+
+TEST_CASE("select: one operation of a hundred goes to the others, each in its turn", "[unit]")
+{
+    rpmi_select select = selector(3);
+    Servers servers{ { 100, 300, 200 }, { 1, 1, 1 } };
+
+    servers.run(&select, 1, 10000);
+    CHECK(servers.share(0) == Approx(0.99).margin(0.002));
+    CHECK(servers.done[1] == Approx(50).margin(2));
+    CHECK(servers.done[2] == Approx(50).margin(2));
+}
+
+TEST_CASE("select: the best is taken until its queue is saturated, then the next is added",
+          "[unit]")
+{
+    rpmi_select select = selector(2);
+    Servers servers{ { 100, 400 }, { 4, 64 } };
+
+    servers.run(&select, 3, 4000);
+    CHECK(servers.share(0) > 0.98);
+
+    /* 64 clients are 16 times what the first serves at once, and the second serves them all. */
+    end_all(&select, &servers);
+    Servers full{ { 100, 400 }, { 4, 64 } };
+    full.run(&select, 64, 40000);
+    double rate = static_cast<double>(40000) / static_cast<double>(full.now);
+    double first = 4.0 / 100;
+    double second = 60.0 / 400;
+    CHECK(rate > 0.9 * (first + second));
+    CHECK(full.share(0) > 0.15);
+    CHECK(full.share(0) < 0.30);
+}
+
+TEST_CASE("select: beyond all queues, rates are those of the alternatives", "[unit]")
+{
+    rpmi_select select = selector(3);
+    Servers servers{ { 100, 150, 300 }, { 4, 3, 3 } };
+
+    servers.run(&select, 200, 60000);
+    double rate = 60000.0 / static_cast<double>(servers.now);
+    double all = 4.0 / 100 + 3.0 / 150 + 3.0 / 300;
+    CHECK(rate > 0.95 * all);
+}
+
+TEST_CASE("select: one that is better by less than 15 % does not pass another", "[unit]")
+{
+    rpmi_select select = selector(2);
+    Servers servers{ { 100, 95 }, { 1, 1 } };
+
+    servers.run(&select, 1, 1000);
+    CHECK(servers.share(0) > 0.98);
+    servers.takes_ns[1] = 80;
+    servers.done = { 0, 0 };
+    servers.run(&select, 1, 5000);
+    CHECK(servers.share(1) > 0.9);
+}
+
+TEST_CASE("select: one that has become slower is left", "[unit]")
+{
+    rpmi_select select = selector(2);
+    Servers servers{ { 100, 150 }, { 1, 1 } };
+
+    servers.run(&select, 1, 1000);
+    CHECK(servers.share(0) > 0.98);
+    servers.takes_ns[0] = 1000;
+    servers.done = { 0, 0 };
+    servers.run(&select, 1, 5000);
+    CHECK(servers.share(1) > 0.95);
+}
+
+TEST_CASE("select: sizes are ranked by themselves", "[unit]")
+{
+    const uint64_t below[] = { 64, 256, 1024, 4096, 65536, 1048576 };
+    rpmi_select select = selector(2);
+
+    for (uint64_t bytes : below) {
+        rpmi_pick small = rpmi_select_pick(&select, bytes);
+        rpmi_pick large = rpmi_select_pick(&select, bytes + 1);
+        CHECK(large.size_class == small.size_class + 1);
+        rpmi_select_lost(&select, &small);
+        rpmi_select_lost(&select, &large);
+    }
+    for (uint64_t bytes : { 64, 4096 })
+        for (int i = 0; i < 2; i++) {
+            rpmi_pick pick = rpmi_select_pick(&select, bytes);
+            rpmi_select_done(&select, &pick, (bytes == 64) == (pick.alternative == 0) ? 10 : 100);
+        }
+    CHECK(rpmi_select_pick(&select, 64).alternative == 0);
+    CHECK(rpmi_select_pick(&select, 4096).alternative == 1);
+}
+
+TEST_CASE("select: a lost operation says nothing of its time, and leaves the queue", "[unit]")
+{
+    rpmi_select select = selector(1);
+    rpmi_pick pick = rpmi_select_pick(&select, 64);
+
+    rpmi_select_lost(&select, &pick);
+    CHECK(select.of[0].time[0].idle == 0);
+    CHECK(select.outstanding[0] == 0);
+}
+
+TEST_CASE("select: an alternative with another promise is refused, as is ending a pick twice",
+          "[unit]")
+{
+    CHECK_FALSE(death_of([] {
+                    rpmi_select select = selector(1);
+                    rpmi_select_add(&select, 4);
+                }).empty());
+    CHECK_FALSE(death_of([] {
+                    rpmi_select select = selector(1);
+                    rpmi_pick pick = rpmi_select_pick(&select, 64);
+                    rpmi_select_lost(&select, &pick);
+                    rpmi_select_lost(&select, &pick);
+                }).empty());
+}
