@@ -7,6 +7,7 @@
 
 #include <librpm/agent.h>
 #include <librpm/append.h>
+#include <librpm/chain.h>
 #include <librpm/conn.h>
 #include <librpm/device.h>
 #include <librpm/diag.h>

@@ -12,7 +12,8 @@ struct rpmi_maker {
     const struct rpmi_params *params;
     struct rpmi_route *route;
     bool dpu;
-    bool soc; /* the messages are handled by units of the SoC's path */
+    bool soc;   /* the messages are handled by units of the SoC's path */
+    bool chain; /* SoC cores, not the flow's threads, post copies */
     uint64_t bytes;
 };
 

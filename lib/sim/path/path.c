@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path.c: runs flows on a server with a DPU, event by event. An event is a part, a message or a
- * chunk, that reaches the next hop of its route.
+ * path.c: runs flows and chains on a server with a DPU, event by event. An event is a part, a
+ * message or a chunk, that reaches the next hop of its route.
  *
  * Invariants
  *   a part is at one hop; a lane has one message; a slot has one operation
@@ -61,23 +61,82 @@ static void start_message(struct rpmi_paths *paths, uint32_t number, uint64_t at
     reach(paths, &part, at_ps);
 }
 
+static void start_flow_op(struct rpmi_paths *paths, uint32_t number, uint64_t at_ps)
+{
+    struct rpmi_path_slot *slot = &paths->slot[number];
+    struct rpmi_flow *flow = &paths->flow[slot->flow];
+    uint64_t places = (flow->is.range_bytes - flow->is.bytes) / RPMI_PATH_ALIGN + 1;
+    uint32_t lane = flow->first_lane + (number - flow->first_slot) * flow->lanes_each;
+
+    slot->address = rpmi_rng_below(&paths->rng, places) * RPMI_PATH_ALIGN;
+    slot->posted = 0;
+    slot->left = flow->is.bytes;
+    for (uint32_t i = 0; i < flow->lanes_each; i++)
+        start_message(paths, lane + i, at_ps);
+}
+
+static void start_chain(struct rpmi_paths *paths, uint32_t number, uint64_t at_ps)
+{
+    struct rpmi_path_slot *slot = &paths->slot[number];
+    struct rpmi_flow *flow = &paths->flow[slot->flow];
+    uint32_t lane = flow->first_lane + (number - flow->first_slot);
+    struct rpmi_path_part part = { .lane = lane, .bytes = 1 };
+
+    rpmi_chain_choose(flow, &slot->pick);
+    part.hop = flow->first_hop[slot->pick.alternative];
+    slot->phase = 0;
+    slot->waits = false;
+    slot->step_ps = at_ps;
+    slot->moved = 0;
+    memset(slot->phase_ps, 0, sizeof(slot->phase_ps));
+    memset(slot->busy_ps, 0, sizeof(slot->busy_ps));
+    reach(paths, &part, at_ps);
+}
+
 /* The slot's next operation starts now, or as the flow's interval allows. */
 static void start_op(struct rpmi_paths *paths, uint32_t number)
 {
     struct rpmi_path_slot *slot = &paths->slot[number];
     struct rpmi_flow *flow = &paths->flow[slot->flow];
     uint64_t *next_ps = &flow->next_start_ps[slot->thread];
-    uint64_t places = (flow->is.range_bytes - flow->is.bytes) / RPMI_PATH_ALIGN + 1;
     uint64_t at_ps = *next_ps > paths->now_ps ? *next_ps : paths->now_ps;
-    uint32_t lane = flow->first_lane + (number - flow->first_slot) * flow->lanes_each;
 
     *next_ps = at_ps + flow->is.interval_ps;
     slot->start_ps = at_ps;
-    slot->address = rpmi_rng_below(&paths->rng, places) * RPMI_PATH_ALIGN;
-    slot->posted = 0;
-    slot->left = flow->is.bytes;
-    for (uint32_t i = 0; i < flow->lanes_each; i++)
-        start_message(paths, lane + i, at_ps);
+    if (flow->chains > 0)
+        start_chain(paths, number, at_ps);
+    else
+        start_flow_op(paths, number, at_ps);
+}
+
+static void end_step(struct rpmi_paths *paths, struct rpmi_path_slot *slot)
+{
+    uint64_t took_ps = paths->now_ps - slot->step_ps;
+
+    slot->phase_ps[slot->phase] += took_ps;
+    if (slot->waits)
+        slot->busy_ps[RPMI_WORKER_THREAD] += took_ps;
+    slot->step_ps = paths->now_ps;
+}
+
+static void begin_step(struct rpmi_paths *paths, const struct rpmi_path_part *part,
+                       const struct rpmi_hop *hop)
+{
+    struct rpmi_lane *lane = &paths->lane[part->lane];
+    struct rpmi_path_slot *slot = &paths->slot[lane->slot];
+    struct rpmi_path_part message = *part;
+    uint64_t places = (hop->rate - hop->payload) / RPMI_PATH_ALIGN + 1;
+
+    end_step(paths, slot);
+    slot->phase = hop->station;
+    slot->waits = hop->to != 0;
+    slot->moved += hop->payload;
+    slot->left = hop->payload;
+    lane->bytes = (uint32_t)hop->payload;
+    lane->left = lane->bytes;
+    message.bytes = lane->bytes;
+    message.address = rpmi_rng_below(&paths->rng, places) * RPMI_PATH_ALIGN;
+    next(paths, &message, paths->now_ps);
 }
 
 /* After the warm-up all flows are measured; true when each has been. */
@@ -111,6 +170,10 @@ static void done(struct rpmi_paths *paths, const struct rpmi_path_part *part)
         start_message(paths, part->lane, paths->now_ps);
         return;
     }
+    if (flow->chains > 0) {
+        end_step(paths, slot);
+        rpmi_chain_ended(flow, slot, paths->now_ps - slot->start_ps, paths->measuring);
+    }
     if (paths->measuring) {
         if (flow->measured < flow->is.ops)
             flow->latency_ps[flow->measured] = paths->now_ps - slot->start_ps;
@@ -125,6 +188,7 @@ static void split(struct rpmi_paths *paths, const struct rpmi_path_part *part)
     uint64_t end = part->address + part->bytes;
     struct rpmi_path_part chunk = *part;
 
+    paths->lane[part->lane].left = part->bytes;
     while (chunk.address < end) {
         uint64_t rest = end - chunk.address;
 
@@ -209,12 +273,13 @@ static uint64_t handled(struct rpmi_paths *paths, const struct rpmi_path_part *p
 {
     const struct rpmi_params *params = paths->params;
     struct rpmi_flow *flow = flow_of(paths, part->lane);
-    uint32_t thread = paths->slot[paths->lane[part->lane].slot].thread;
+    struct rpmi_path_slot *slot = &paths->slot[paths->lane[part->lane].slot];
 
     if (hop->kind == RPMI_HOP_UNIT)
         return rpmi_station_unit(paths, hop->station == 1, hop->ps);
+    slot->busy_ps[hop->kind == RPMI_HOP_POST ? RPMI_WORKER_THREAD : hop->station] += hop->ps;
     if (hop->kind == RPMI_HOP_POST)
-        return rpmi_station_pass(&flow->thread[thread], paths->now_ps, hop->ps);
+        return rpmi_station_pass(&flow->thread[slot->thread], paths->now_ps, hop->ps);
     return rpmi_station_any(paths->core[hop->station],
                             (uint32_t)(hop->station == 1 ? params->soc_cores : params->host_cores),
                             paths->now_ps, hop->ps);
@@ -225,6 +290,9 @@ static void dispatch(struct rpmi_paths *paths, const struct rpmi_path_part *part
     const struct rpmi_hop *hop = &flow_of(paths, part->lane)->route.hop[part->hop];
 
     switch (hop->kind) {
+    case RPMI_HOP_STEP:
+        begin_step(paths, part, hop);
+        return;
     case RPMI_HOP_DELAY:
         next(paths, part, paths->now_ps + hop->ps);
         return;
@@ -240,7 +308,7 @@ static void dispatch(struct rpmi_paths *paths, const struct rpmi_path_part *part
         next(paths, part, cross(paths, part, hop));
         return;
     case RPMI_HOP_MEMORY:
-        next(paths, part, rpmi_station_memory(paths, part->address, part->bytes));
+        next(paths, part, rpmi_station_memory(paths, part->address, part->bytes) - hop->ps);
         return;
     case RPMI_HOP_TAKE:
         take(paths, part, hop);
@@ -273,12 +341,19 @@ static uint64_t count_chunks(const struct rpmi_paths *paths, const struct rpmi_f
 
 /* Room for all parts that can be under way: chunks of each message, and payloads in the NIC's
  * buffer whose operations have ended. */
-static int reserve(struct rpmi_paths *paths, uint32_t lanes, uint32_t slots)
+static int reserve(struct rpmi_paths *paths)
 {
     uint64_t parts = paths->params->nic_buffer / 64 + 64;
+    uint32_t slots = 0;
+    uint32_t lanes = 0;
 
-    for (uint32_t i = 0; i < paths->flows; i++)
-        parts += count_chunks(paths, &paths->flow[i]);
+    for (uint32_t i = 0; i < paths->flows; i++) {
+        const struct rpmi_flow *flow = &paths->flow[i];
+
+        parts += count_chunks(paths, flow);
+        slots += flow->is.threads * flow->is.depth;
+        lanes += flow->is.threads * flow->is.depth * flow->lanes_each;
+    }
     if (parts > RPMI_PATH_CHUNKS_MAX)
         return rpmi_fail(RPM_E_INVAL,
                          "all flows together have %llu transactions outstanding, the maximum is "
@@ -323,29 +398,56 @@ static void fill_in(struct rpmi_paths *paths)
         start_op(paths, i);
 }
 
+static int count_of(uint32_t count, const void *first, const char *noun)
+{
+    if (count == 0 || count > RPMI_PATH_FLOWS || first == NULL)
+        return rpmi_fail(RPM_E_INVAL, "%u %s, there must be 1 to %u", count, noun, RPMI_PATH_FLOWS);
+    return 0;
+}
+
+static int open_flow(struct rpmi_paths *paths, uint32_t number, const struct rpm_path_flow *theirs)
+{
+    struct rpmi_flow *flow = &paths->flow[number];
+    int err = rpmi_flow_check(paths->params, number, theirs, &flow->is);
+
+    if (err == 0)
+        err = rpmi_route_make(paths->params, &flow->is, &flow->route);
+    if (err == 0)
+        err = rpmi_flow_open(flow);
+    return err;
+}
+
 static int open_flows(struct rpmi_paths *paths, const struct rpm_path_load *load)
 {
-    uint32_t lanes = 0;
-    uint32_t slots = 0;
+    int err = count_of(load->count, load->flows, "flows");
 
-    if (load->count == 0 || load->count > RPMI_PATH_FLOWS || load->flows == NULL)
-        return rpmi_fail(RPM_E_INVAL, "%u flows, there must be 1 to %u", load->count,
-                         RPMI_PATH_FLOWS);
     paths->flows = load->count;
-    for (uint32_t i = 0; i < load->count; i++) {
-        struct rpmi_flow *flow = &paths->flow[i];
-        int err = rpmi_flow_check(paths->params, i, &load->flows[i], &flow->is);
+    for (uint32_t i = 0; i < load->count && err == 0; i++)
+        err = open_flow(paths, i, &load->flows[i]);
+    return err;
+}
 
-        if (err == 0)
-            err = rpmi_route_make(paths->params, &flow->is, &flow->route);
-        if (err == 0)
-            err = rpmi_flow_open(flow);
-        if (err != 0)
-            return err;
-        slots += flow->is.threads * flow->is.depth;
-        lanes += flow->is.threads * flow->is.depth * flow->lanes_each;
-    }
-    return reserve(paths, lanes, slots);
+static int open_chains(struct rpmi_paths *paths, const struct rpm_chain_load *load)
+{
+    int err = count_of(load->count, load->groups, "groups");
+
+    paths->flows = load->count;
+    for (uint32_t i = 0; i < load->count && err == 0; i++)
+        err = rpmi_chain_open(paths->params, i, &load->groups[i], &paths->flow[i]);
+    return err;
+}
+
+static struct rpmi_paths *open_paths(const struct rpmi_params *params, uint64_t seed)
+{
+    struct rpmi_paths *paths = rpmi_alloc(sizeof(*paths), 64);
+
+    if (paths == NULL)
+        return NULL;
+    paths->params = params;
+    paths->pool[RPMI_POOL_TAGS].room = params->nic_tags;
+    paths->pool[RPMI_POOL_BUFFER].room = params->nic_buffer;
+    rpmi_rng_seed(&paths->rng, seed);
+    return paths;
 }
 
 static void close_paths(struct rpmi_paths *paths)
@@ -362,10 +464,13 @@ static void close_paths(struct rpmi_paths *paths)
     rpmi_free(paths);
 }
 
-static void run(struct rpmi_paths *paths)
+static int run(struct rpmi_paths *paths)
 {
     struct rpmi_event event;
+    int err = reserve(paths);
 
+    if (err != 0)
+        return err;
     fill_in(paths);
     while (!enough(paths)) {
         bool any = rpmi_queue_pop(&paths->queue, &event);
@@ -376,26 +481,39 @@ static void run(struct rpmi_paths *paths)
         paths->free_part[paths->free_parts++] = (uint32_t)event.arg;
         dispatch(paths, &part);
     }
+    return 0;
 }
 
 int rpmi_paths_run(const struct rpmi_params *params, const struct rpm_path_load *load,
                    struct rpm_path_cost *costs)
 {
-    struct rpmi_paths *paths = rpmi_alloc(sizeof(*paths), 64);
+    struct rpmi_paths *paths = open_paths(params, load->seed);
     int err;
 
     if (paths == NULL)
         return RPM_E_NOMEM;
-    paths->params = params;
-    paths->pool[RPMI_POOL_TAGS].room = params->nic_tags;
-    paths->pool[RPMI_POOL_BUFFER].room = params->nic_buffer;
-    rpmi_rng_seed(&paths->rng, load->seed);
     err = open_flows(paths, load);
-    if (err == 0) {
-        run(paths);
-        for (uint32_t i = 0; i < paths->flows; i++)
-            rpmi_flow_cost(&paths->flow[i], paths->now_ps - paths->begin_ps, &costs[i]);
-    }
+    if (err == 0)
+        err = run(paths);
+    for (uint32_t i = 0; i < load->count && err == 0; i++)
+        rpmi_flow_cost(&paths->flow[i], paths->now_ps - paths->begin_ps, &costs[i]);
+    close_paths(paths);
+    return err;
+}
+
+int rpmi_chains_run(const struct rpmi_params *params, const struct rpm_chain_load *load,
+                    struct rpm_chain_cost *costs)
+{
+    struct rpmi_paths *paths = open_paths(params, load->seed);
+    int err;
+
+    if (paths == NULL)
+        return RPM_E_NOMEM;
+    err = open_chains(paths, load);
+    if (err == 0)
+        err = run(paths);
+    for (uint32_t i = 0; i < load->count && err == 0; i++)
+        rpmi_chain_cost(&paths->flow[i], paths->now_ps - paths->begin_ps, &costs[i]);
     close_paths(paths);
     return err;
 }

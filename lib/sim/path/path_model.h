@@ -9,17 +9,18 @@
 #ifndef RPMI_SIM_PATH_MODEL_H
 #define RPMI_SIM_PATH_MODEL_H
 
+#include "plan/select.h"
 #include "sim/preset/params.h"
 #include "sim/queue.h"
 
 #include "base/assert.h"
 #include "base/rng.h"
 
-#include <librpm/path.h>
+#include <librpm/chain.h>
 #include <stdbool.h>
 
 #define RPMI_PATH_FLOWS 8u
-#define RPMI_PATH_HOPS 24u
+#define RPMI_PATH_HOPS 1008u    /* of all chains of a group */
 #define RPMI_PATH_WIRES_MAX 64u /* units, cores or banks that work side by side */
 #define RPMI_PATH_ALIGN 64u     /* operations begin at multiples of this */
 #define RPMI_PATH_PIECES 4u     /* outstanding, unless the caller says */
@@ -42,13 +43,15 @@ enum rpmi_path_wire {
 
 /* What a hop does with the message or chunk that reaches it. */
 enum rpmi_hop_kind {
-    RPMI_HOP_POST,   /* message: the thread posts it, busy for ps */
+    RPMI_HOP_STEP, /* a step of a chain begins: a message of payload bytes, in rate bytes of memory;
+                        station: its phase; to: the thread waits for it */
+    RPMI_HOP_POST, /* message: the thread posts it, busy for ps */
     RPMI_HOP_DELAY,  /* it goes on after ps */
     RPMI_HOP_UNIT,   /* message: one of the NIC's units, busy for ps */
     RPMI_HOP_CORE,   /* message: one of the cores that answer, busy for ps */
     RPMI_HOP_SPLIT,  /* message: its chunks go on */
     RPMI_HOP_WIRE,   /* busy for ps a message, and for the bytes at a rate, in transactions */
-    RPMI_HOP_MEMORY, /* chunk: banks and bus of SoC memory */
+    RPMI_HOP_MEMORY, /* chunk: banks and bus of SoC memory, of whose time ps are over */
     RPMI_HOP_TAKE,   /* chunk: waits for its part of a pool */
     RPMI_HOP_GIVE,   /* chunk: returns it */
     RPMI_HOP_BRANCH, /* chunk goes on; with the last one the message goes on at hop "to" */
@@ -59,6 +62,10 @@ enum rpmi_hop_kind {
 
 /* Pools that chunks hold a part of. */
 enum rpmi_path_pool { RPMI_POOL_TAGS, RPMI_POOL_BUFFER, RPMI_PATH_POOLS };
+
+/* Who is busy with an operation of a chain. The host's and the SoC's cores are numbered as stations
+ * are. */
+enum rpmi_path_worker { RPMI_WORKER_HOST, RPMI_WORKER_SOC, RPMI_WORKER_THREAD, RPMI_PATH_WORKERS };
 
 struct rpmi_hop {
     enum rpmi_hop_kind kind;
@@ -110,6 +117,15 @@ struct rpmi_path_slot {
     uint64_t address;
     uint64_t posted; /* bytes in messages so far */
     uint64_t left;   /* bytes whose messages are not done */
+
+    /* Of a chain's operation. */
+    struct rpmi_pick pick;
+    uint32_t phase; /* of the step that is under way */
+    bool waits;     /* the thread waits for that step */
+    uint64_t step_ps;
+    uint64_t moved;
+    uint64_t phase_ps[RPM_CHAIN_PHASES];
+    uint64_t busy_ps[RPMI_PATH_WORKERS];
 };
 
 struct rpmi_flow {
@@ -124,6 +140,21 @@ struct rpmi_flow {
     uint64_t finished;
     uint64_t measured;
     uint64_t pcie_bytes[2];
+
+    /* Of a group of chains. */
+    uint32_t chains; /* 0: this is a flow of single operations */
+    uint32_t steps;
+    uint32_t first_hop[RPM_CHAIN_ALTERNATIVES];
+    uint32_t share[RPM_CHAIN_ALTERNATIVES];
+    int64_t credit[RPM_CHAIN_ALTERNATIVES];
+    uint64_t shares;
+    bool select;
+    struct rpmi_select selector;
+    uint64_t chosen[RPM_CHAIN_ALTERNATIVES];
+    uint64_t took_ps[RPM_CHAIN_ALTERNATIVES];
+    uint64_t moved;
+    uint64_t phase_ps[RPM_CHAIN_PHASES];
+    uint64_t busy_ps[RPMI_PATH_WORKERS];
 };
 
 struct rpmi_paths {
@@ -173,7 +204,17 @@ int rpmi_flow_open(struct rpmi_flow *flow);
 void rpmi_flow_close(struct rpmi_flow *flow);
 void rpmi_flow_cost(struct rpmi_flow *flow, uint64_t duration_ps, struct rpm_path_cost *cost);
 
+/* chain.c: check the group and make the routes of its chains; RPM_E_INVAL, RPM_E_NOMEM. */
+int rpmi_chain_open(const struct rpmi_params *params, uint32_t number,
+                    const struct rpm_chain_group *group, struct rpmi_flow *flow);
+void rpmi_chain_choose(struct rpmi_flow *flow, struct rpmi_pick *pick);
+void rpmi_chain_ended(struct rpmi_flow *flow, const struct rpmi_path_slot *slot, uint64_t took_ps,
+                      bool measuring);
+void rpmi_chain_cost(struct rpmi_flow *flow, uint64_t duration_ps, struct rpm_chain_cost *cost);
+
 /* path.c */
+int rpmi_chains_run(const struct rpmi_params *params, const struct rpm_chain_load *load,
+                    struct rpm_chain_cost *costs);
 int rpmi_paths_run(const struct rpmi_params *params, const struct rpm_path_load *load,
                    struct rpm_path_cost *costs);
 

@@ -65,9 +65,17 @@ static uint64_t soc_completion_ps(const struct rpmi_params *params)
     return params->switch_latency + params->completion - params->pcie_write;
 }
 
+static void post_copy(struct rpmi_maker *maker)
+{
+    if (maker->chain)
+        rpmi_make_hop(maker, RPMI_HOP_CORE, 1, maker->params->soc_post);
+    else
+        rpmi_make_hop(maker, RPMI_HOP_POST, 0, maker->params->soc_post);
+}
+
 static void copy_by_nic(struct rpmi_maker *maker, bool to_host)
 {
-    rpmi_make_hop(maker, RPMI_HOP_POST, 0, maker->params->soc_post);
+    post_copy(maker);
     rpmi_make_hop(maker, RPMI_HOP_DELAY, 0, maker->params->switch_latency);
     rpmi_make_unit(maker);
     rpmi_make_hop(maker, RPMI_HOP_SPLIT, 0, 0);
@@ -101,7 +109,7 @@ static void copy_by_engine(struct rpmi_maker *maker, bool to_host)
 {
     const struct rpmi_params *params = maker->params;
 
-    rpmi_make_hop(maker, RPMI_HOP_POST, 0, params->soc_post);
+    post_copy(maker);
     rpmi_make_hop(maker, RPMI_HOP_SPLIT, 0, 0);
     if (to_host) {
         rpmi_make_hop(maker, RPMI_HOP_MEMORY, 0, 0);
@@ -118,11 +126,17 @@ static void copy_by_engine(struct rpmi_maker *maker, bool to_host)
     rpmi_make_hop(maker, RPMI_HOP_DELAY, 0, params->dma_latency);
 }
 
+/* In a chain a core waits for the memory, and is busy meanwhile. */
 static void soc_only(struct rpmi_maker *maker)
 {
-    rpmi_make_hop(maker, RPMI_HOP_POST, 0, 0);
+    uint64_t waited_ps = maker->chain ? maker->params->soc_dram_latency : 0;
+
+    if (maker->chain)
+        rpmi_make_hop(maker, RPMI_HOP_CORE, 1, waited_ps);
+    else
+        rpmi_make_hop(maker, RPMI_HOP_POST, 0, 0);
     rpmi_make_hop(maker, RPMI_HOP_SPLIT, 0, 0);
-    rpmi_make_hop(maker, RPMI_HOP_MEMORY, 0, 0);
+    rpmi_make_hop(maker, RPMI_HOP_MEMORY, 0, waited_ps);
     rpmi_make_hop(maker, RPMI_HOP_JOIN, 0, 0);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model.c: <librpm/model.h>, <librpm/script.h>, <librpm/path.h>: a preset, and loads, scripts and
- * flows run on it.
+ * model.c: <librpm/model.h>, <librpm/script.h>, <librpm/path.h>, <librpm/chain.h>: a preset, and
+ * loads, scripts, flows and chains run on it.
  *
  * Tests: tests/unit/sim/perf/model_test.cpp
  */
@@ -120,4 +120,19 @@ int rpm_model_run_paths(const struct rpm_model *model, const struct rpm_path_loa
     if (err != 0)
         return err;
     return rpmi_paths_run(&model->preset.cost, &load, costs);
+}
+
+int rpm_model_run_chains(const struct rpm_model *model, const struct rpm_chain_load *theirs,
+                         struct rpm_chain_cost *costs)
+{
+    rpmi_begin();
+
+    struct rpm_chain_load load = rpm_chain_load_init();
+    int err;
+
+    RPM_ASSERT(model != NULL && theirs != NULL && costs != NULL);
+    err = rpmi_opts_in(&load, sizeof(load), theirs);
+    if (err != 0)
+        return err;
+    return rpmi_chains_run(&model->preset.cost, &load, costs);
 }
