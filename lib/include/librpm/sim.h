@@ -4,9 +4,9 @@
  * time, a seed and power cuts, against which users can test their own recovery. It runs in one
  * thread; all times are virtual.
  *
- * Link with librpm-sim: it has these functions, and those of model.h, script.h, path.h (pkg-config
- * librpm-sim, CMake librpm::sim). A program that only opens sim: addresses is linked with librpm
- * alone, which then loads librpm-sim.
+ * Link with librpm-sim: it has these functions, and those of model.h, script.h, path.h and chain.h
+ * (pkg-config librpm-sim, CMake librpm::sim). A program that only opens sim: addresses is linked
+ * with librpm alone, which then loads librpm-sim.
  */
 #ifndef LIBRPM_SIM_H
 #define LIBRPM_SIM_H

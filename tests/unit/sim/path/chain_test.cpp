@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench.h"
 
+#include <numeric>
+
 namespace
 {
 
@@ -65,6 +67,8 @@ rpm_chain_cost run_chains(const Load &load, const std::string &preset = "bf2")
     group.ops = load.ops;
     return run_groups(preset, { group })[0];
 }
+
+const uint64_t kSecond_ps = 1000000000000;
 
 } // namespace
 
@@ -186,6 +190,90 @@ TEST_CASE("chain: a store over PCIe takes one way, a load both, and the thread w
     CHECK(store.thread_ps == p.nic_post);
     CHECK(load.all.p50_ps == p.pcie_read + 2 * p.switch_latency + links + memory);
     CHECK(load.thread_ps == load.all.mean_ps);
+}
+
+TEST_CASE("chain: shares divide the operations", "[unit]")
+{
+    Steps fast = { step(RPM_CHAIN_READ, RPM_PATH_SOC) };
+    Steps slow = { step(RPM_CHAIN_READ, RPM_PATH_HOST) };
+    rpm_chain_cost cost = run_chains({ { fast, slow }, { 5, 2 }, 2, 4, 0, 4000 });
+
+    CHECK(static_cast<double>(cost.ops[0]) ==
+          Approx(2.5 * static_cast<double>(cost.ops[1])).epsilon(0.01));
+    CHECK(cost.mean_ps[0] < cost.mean_ps[1]);
+    cost = run_chains({ { fast, slow }, { 0, 1 } });
+    CHECK(cost.ops[0] == 0);
+    CHECK(cost.mean_ps[0] == 0);
+}
+
+TEST_CASE("chain: the selector takes the faster chain, and both when one is saturated", "[unit]")
+{
+    Steps soc = { step(RPM_CHAIN_CALL, RPM_PATH_SOC), work(RPM_PATH_SOC, 700000),
+                  step(RPM_CHAIN_REPLY, RPM_PATH_SOC) };
+    Steps host = { step(RPM_CHAIN_CALL, RPM_PATH_HOST), step(RPM_CHAIN_REPLY, RPM_PATH_HOST) };
+    rpm_chain_cost one = run_chains({ { host }, {}, 32, 16, 0, 20000 });
+    rpm_chain_cost idle = run_chains({ { soc, host }, {}, 1, 1, 1, 4000 });
+    rpm_chain_cost full = run_chains({ { soc, host }, {}, 32, 16, 1, 20000 });
+
+    CHECK(static_cast<double>(idle.ops[1]) > 0.98 * static_cast<double>(idle.all.ops));
+    CHECK(full.ops[0] > full.all.ops / 20);
+    CHECK(full.ops[1] > full.all.ops / 20);
+    CHECK(mops(full.all) > mops(one.all));
+}
+
+TEST_CASE("chain: groups run side by side", "[unit]")
+{
+    Steps steps = { work(RPM_PATH_SOC, 1000000) };
+    rpm_chain chain = { steps.data(), 1, 1 };
+    rpm_chain_group group = {};
+
+    group.chains = &chain;
+    group.count = 1;
+    group.threads = 32;
+    group.ops = 2000;
+    std::vector<rpm_chain_cost> costs = run_groups("bf2", { group, group });
+    CHECK(mops(costs[0].all) + mops(costs[1].all) == Approx(8).epsilon(0.01));
+    CHECK(costs[0].all.duration_ps == costs[1].all.duration_ps);
+}
+
+TEST_CASE("chain: what does not exist is refused with the group, the value and the range", "[unit]")
+{
+    auto refusal = [](const rpm_chain_step &one, const std::string &preset) {
+        try {
+            run_chains({ { { one } } }, preset);
+        } catch (const std::runtime_error &err) {
+            return std::string(err.what());
+        }
+        return std::string();
+    };
+    rpm_chain_step bad = step(RPM_CHAIN_READ, RPM_PATH_SOC);
+
+    CHECK(refusal(step(8, 1), "bf2") == "group 0: a step's op is 8, it must be 0 to 7");
+    CHECK(refusal(step(0, 6), "bf2") == "group 0: a step's path is 6, it must be 0 to 5");
+    CHECK(refusal(step(RPM_CHAIN_CALL, RPM_PATH_COPY_ENGINE), "bf2") ==
+          "group 0: a step has op 2 on path 4, which it does not exist on; see enum rpm_chain_op");
+    CHECK(refusal(work(0, kSecond_ps + 1), "bf2") ==
+          "group 0: a step's work_ps is 1000000000001, it must be 0 to 1000000000000");
+    bad.phase = 4;
+    CHECK(refusal(bad, "bf2") == "group 0: a step's phase is 4, it must be 0 to 3");
+    bad = step(RPM_CHAIN_READ, RPM_PATH_SOC, 128);
+    bad.range_bytes = 127;
+    CHECK(refusal(bad, "bf2") ==
+          "group 0: a step's range_bytes is 127, it must be 128 to 68719476736");
+    CHECK(refusal(step(RPM_CHAIN_READ, RPM_PATH_SOC, (16 << 20) + 1), "bf2") ==
+          "group 0: a step's bytes is 16777217, it must be 1 to 16777216");
+    CHECK(refusal(step(RPM_CHAIN_READ, RPM_PATH_SOC), "cx6").find("only path 1 exists") !=
+          std::string::npos);
+
+    Steps good = { step(RPM_CHAIN_READ, RPM_PATH_HOST) };
+    CHECK_THROWS_WITH(run_chains({ { Steps{} } }),
+                      Catch::Contains("steps of a chain is 0, it must be 1 to 16"));
+    CHECK_THROWS_WITH(run_chains({ {} }), Catch::Contains("chains is 0, it must be 1 to 8"));
+    CHECK_THROWS_WITH(run_chains({ { good, good } }), Catch::Contains("no share of any"));
+    CHECK_THROWS_WITH(
+        run_chains({ { Steps(16, good[0]), Steps(16, good[0]), Steps(9, good[0]) }, { 1, 1, 1 } }),
+        Catch::Contains("steps of all chains is 41, it must be 1 to 40"));
+    CHECK_THROWS_WITH(run_groups("bf2", {}), Catch::Contains("0 groups, there must be 1 to 8"));
 }
 
 TEST_CASE("chain: as many and as long steps as there may be have room", "[unit]")

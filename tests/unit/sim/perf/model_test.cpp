@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench.h"
 
-#include <librpm/path.h>
+#include <librpm/chain.h>
 
 #include <set>
 
@@ -191,4 +191,26 @@ TEST_CASE("model: flows are run, and a load of another version is refused", "[un
     CHECK(rpm_model_run_paths(model, &load, &cost) == RPM_E_INVAL);
     load.size = 1;
     CHECK(rpm_model_run_paths(model, &load, &cost) == RPM_E_INVAL);
+}
+
+TEST_CASE("model: chains are run, and a load of another version is refused", "[unit]")
+{
+    Model model("bf2");
+    rpm_chain_step step = {};
+    rpm_chain chain = { &step, 1, 1 };
+    rpm_chain_group group = {};
+    rpm_chain_load load = rpm_chain_load_init();
+    rpm_chain_cost cost;
+
+    step.path = RPM_PATH_SOC;
+    group.chains = &chain;
+    group.count = 1;
+    load.groups = &group;
+    load.count = 1;
+    REQUIRE(rpm_model_run_chains(model, &load, &cost) == 0);
+    CHECK(cost.all.ops == 20000);
+    step.path = 6;
+    CHECK(rpm_model_run_chains(model, &load, &cost) == RPM_E_INVAL);
+    load.size = 1;
+    CHECK(rpm_model_run_chains(model, &load, &cost) == RPM_E_INVAL);
 }
