@@ -109,7 +109,20 @@ enum rpmi_param_kind {
     X(TIME, dma_write_task, "", 1, 1u << 30, "the same of a copy to the host")                     \
     X(RATE, dma_read_rate, "", 1, 1u << 30, "that engine copies from the host")                    \
     X(RATE, dma_write_rate, "", 1, 1u << 30, "that engine copies to the host")                     \
-    X(TIME, dma_latency, "", 1, 1u << 30, "a copy begins and its end is noticed, idle")
+    X(TIME, dma_latency, "", 1, 1u << 30, "a copy begins and its end is noticed, idle")            \
+    /* what threads and agents do, in chains of steps */                                           \
+    X(TIME, host_sleep, "", 1, 1u << 30, "a thread of the host sleeps, its core goes to another")  \
+    X(TIME, host_wake, "", 1, 1u << 30, "an interrupt of a host core until a thread of it runs")   \
+    X(TIME, soc_wake, "", 1, 1u << 30, "the same of a SoC core")                                   \
+    X(TIME, page_checksum, "", 1, 1u << 30, "a host core checks 4 KiB that are in its cache")      \
+    X(TIME, page_compare, "", 1, 1u << 30, "a host core compares 4 KiB that are in its cache")     \
+    X(TIME, soc_checksum, "", 1, 1u << 30, "a SoC core checks 4 KiB")                              \
+    X(TIME, soc_compare, "", 1, 1u << 30, "a SoC core compares 4 KiB")                             \
+    X(TIME, soc_compress, "", 1, 1u << 30, "a SoC core compresses 4 KiB")                          \
+    X(TIME, soc_decompress, "", 1, 1u << 30, "a SoC core decompresses 4 KiB")                      \
+    X(TIME, agent_event, "", 1, 1u << 30, "host: an event until an agent on another core has it")  \
+    X(TIME, agent_decide, "", 1, 1u << 30, "host: an agent makes one decision and writes it down") \
+    X(TIME, agent_commit, "", 1, 1u << 30, "host: an agent has a written decision carried out")
 
 /* Base units, see the kinds above. */
 struct rpmi_params {
