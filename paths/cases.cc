@@ -6,6 +6,8 @@
  */
 #include "cases.h"
 
+#include "chains.h"
+
 #include <algorithm>
 #include <map>
 
@@ -179,20 +181,18 @@ const std::vector<Rule> &rules()
     return all;
 }
 
-double measure(const std::string &label, const std::string &metric, uint64_t seed)
+namespace
+{
+
+double measure_flows(const Case &one, const std::string &metric, uint64_t seed)
 {
     static std::map<std::pair<std::string, uint64_t>, Costs> known;
-    auto found = std::find_if(cases().begin(), cases().end(),
-                              [&label](const Case &one) { return one.label == label; });
-
-    if (found == cases().end())
-        throw cli::Failure("no run is called \"" + label + "\"");
-    auto [at, fresh] = known.try_emplace({ label, seed });
-    if (fresh)
-        at->second = run(found->preset, found->flows, seed);
-    const Costs &costs = at->second;
+    auto [at, fresh] = known.try_emplace({ one.label, seed });
     double sum = 0;
 
+    if (fresh)
+        at->second = run(one.preset, one.flows, seed);
+    const Costs &costs = at->second;
     if (metric == "p50_ns")
         return ns(costs[0].p50_ps);
     if (metric == "p99_ns")
@@ -205,6 +205,52 @@ double measure(const std::string &label, const std::string &metric, uint64_t see
     for (const rpm_path_cost &cost : costs)
         sum += metric == "mops" ? mops(cost) : gbs(cost);
     return sum;
+}
+
+double measure_chains(const ChainCase &one, const std::string &metric, uint64_t seed)
+{
+    static std::map<std::pair<std::string, uint64_t>, ChainCosts> known;
+    auto [at, fresh] = known.try_emplace({ one.label, seed });
+
+    if (fresh)
+        at->second = run_groups(one.preset, one.groups, seed);
+    return chain_metric(at->second, metric);
+}
+
+double measure_number(const Number &one, uint64_t seed)
+{
+    static std::map<std::pair<std::string, uint64_t>, double> known;
+    auto [at, fresh] = known.try_emplace({ one.label, seed });
+
+    if (fresh)
+        at->second = one.value(seed);
+    return at->second;
+}
+
+template <typename List> auto find(const List &list, const std::string &label)
+{
+    return std::find_if(list.begin(), list.end(),
+                        [&label](const auto &one) { return one.label == label; });
+}
+
+} // namespace
+
+double measure(const std::string &label, const std::string &metric, uint64_t seed)
+{
+    auto flows = find(cases(), label);
+    auto chains = find(chain_cases(), label);
+    auto number = find(numbers(), label);
+
+    if (flows != cases().end())
+        return measure_flows(*flows, metric, seed);
+    if (chains != chain_cases().end())
+        return measure_chains(*chains, metric, seed);
+    if (number == numbers().end())
+        throw cli::Failure("no run is called \"" + label + "\"");
+    if (metric != "number")
+        throw cli::Failure("\"" + label +
+                           "\" is a number of several runs: its metric is \"number\"");
+    return measure_number(*number, seed);
 }
 
 } // namespace paths

@@ -31,7 +31,8 @@ struct Rule {
 const std::vector<Case> &cases();
 const std::vector<Rule> &rules();
 
-/* "p50_ns", "p99_ns": of the first flow; "mops", "gbs": of all flows; "gbs0": of the first. */
+/* Of flows: "p50_ns", "p99_ns", "gbs0" of the first; "mops", "gbs" of all. Of chains: see
+ * chain_metric(). Of what numbers() lists: "number". */
 double measure(const std::string &label, const std::string &metric, uint64_t seed);
 
 } // namespace paths

@@ -12,13 +12,6 @@ namespace paths
 namespace
 {
 
-struct ModelClose {
-    void operator()(rpm_model *model) const
-    {
-        rpm_model_close(&model);
-    }
-};
-
 uint32_t place_of(const std::vector<std::string> &names, const std::string &name)
 {
     auto found = std::find(names.begin(), names.end(), name);
@@ -30,14 +23,20 @@ uint32_t place_of(const std::vector<std::string> &names, const std::string &name
 
 } // namespace
 
+OpenModel::OpenModel(const std::string &preset)
+{
+    rpm_model *opened = nullptr;
+
+    cli::check("preset " + preset, rpm_model_open(preset.c_str(), &opened));
+    model_.reset(opened);
+}
+
 Costs run(const std::string &preset, const Flows &flows, uint64_t seed)
 {
     rpm_path_load load = rpm_path_load_init();
-    rpm_model *opened = nullptr;
     Costs costs(flows.size());
+    OpenModel model(preset);
 
-    cli::check("preset " + preset, rpm_model_open(preset.c_str(), &opened));
-    std::unique_ptr<rpm_model, ModelClose> model(opened);
     load.flows = flows.data();
     load.count = static_cast<uint32_t>(flows.size());
     load.seed = seed;
@@ -72,6 +71,26 @@ uint32_t op_of(const std::string &name)
 const std::string &path_name(uint32_t path)
 {
     return path_names().at(path - RPM_PATH_HOST);
+}
+
+double param_ns(const std::string &preset, const std::string &name)
+{
+    OpenModel model(preset);
+    rpm_model_number number;
+
+    for (uint32_t i = 0; rpm_model_param(model.get(), i, &number) == 0; i++) {
+        std::string value = number.value;
+        size_t end = 0;
+
+        if (name != number.name)
+            continue;
+        double amount = std::stod(value, &end);
+        std::string unit = value.substr(end);
+        if (unit == " ns" || unit == " us")
+            return unit == " ns" ? amount : amount * 1000;
+        throw cli::Failure(name + " of preset " + preset + " is " + value + ", expected a time");
+    }
+    throw cli::Failure("preset " + preset + " has no number " + name);
 }
 
 double mops(const rpm_path_cost &cost)

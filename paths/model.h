@@ -8,6 +8,7 @@
 #include "tool.h"
 
 #include <librpm/path.h>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,28 @@ namespace paths
 using Flows = std::vector<rpm_path_flow>;
 using Costs = std::vector<rpm_path_cost>;
 
+struct ModelClose {
+    void operator()(rpm_model *model) const
+    {
+        rpm_model_close(&model);
+    }
+};
+
+/* A preset, open. */
+class OpenModel
+{
+  public:
+    explicit OpenModel(const std::string &preset);
+
+    const rpm_model *get() const
+    {
+        return model_.get();
+    }
+
+  private:
+    std::unique_ptr<rpm_model, ModelClose> model_;
+};
+
 Costs run(const std::string &preset, const Flows &flows, uint64_t seed);
 
 /* As users name them: 1, 2, 3R, 3D, 4; read, write, send. */
@@ -25,6 +48,9 @@ const std::vector<std::string> &op_names();
 uint32_t path_of(const std::string &name);
 uint32_t op_of(const std::string &name);
 const std::string &path_name(uint32_t path);
+
+/* A number of a preset that is a time. */
+double param_ns(const std::string &preset, const std::string &name);
 
 double mops(const rpm_path_cost &cost);
 double gbs(const rpm_path_cost &cost);
