@@ -207,16 +207,6 @@ double measure_flows(const Case &one, const std::string &metric, uint64_t seed)
     return sum;
 }
 
-double measure_chains(const ChainCase &one, const std::string &metric, uint64_t seed)
-{
-    static std::map<std::pair<std::string, uint64_t>, ChainCosts> known;
-    auto [at, fresh] = known.try_emplace({ one.label, seed });
-
-    if (fresh)
-        at->second = run_groups(one.preset, one.groups, seed);
-    return chain_metric(at->second, metric);
-}
-
 double measure_number(const Number &one, uint64_t seed)
 {
     static std::map<std::pair<std::string, uint64_t>, double> known;
@@ -244,7 +234,7 @@ double measure(const std::string &label, const std::string &metric, uint64_t see
     if (flows != cases().end())
         return measure_flows(*flows, metric, seed);
     if (chains != chain_cases().end())
-        return measure_chains(*chains, metric, seed);
+        return chain_metric(chain_costs(*chains, seed), metric);
     if (number == numbers().end())
         throw cli::Failure("no run is called \"" + label + "\"");
     if (metric != "number")

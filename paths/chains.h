@@ -25,6 +25,7 @@ struct Group {
     uint32_t ops = 20000;
     bool select = false;
     uint64_t interval_ns = 0;
+    std::vector<std::string> names = {}; /* of the ways, if there are several */
 };
 
 struct ChainCase {
@@ -48,8 +49,11 @@ void add_agent(std::vector<ChainCase> *all);
 
 const std::vector<ChainCase> &chain_cases();
 
-/* Of the first group: "p50_ns", "p99_ns", "mean_ns", "phase0_ns" to "phase3_ns", "host_ns" (the
- * thread and the host's other cores), "mops". */
+/* Of a named run, carried out once. */
+const ChainCosts &chain_costs(const ChainCase &one, uint64_t seed);
+
+/* Of the first group: "p50_ns", "p99_ns", "max_ns", "mean_ns", "mops", "phase0_ns" to "phase3_ns";
+ * how long an operation keeps cores busy, "thread_ns", "host_ns" (its other cores), "soc_ns". */
 double chain_metric(const ChainCosts &costs, const std::string &metric);
 
 /* A number that is computed from several runs. */
@@ -63,14 +67,23 @@ void add_styx_phases(std::vector<Number> *all);
 
 const std::vector<Number> &numbers();
 
-/* Millions of Gets a second when the selector chooses; of the best alternative alone; of the best
- * mix of alternatives that is found in hindsight. */
+/* Millions of Gets a second of saturated clients: by A1; when the selector chooses; by the
+ * alternative that takes least time while idle; by the one that has the highest rate; by the best
+ * mix that is found in hindsight. */
+double kv_first(uint64_t seed);
 double kv_combined(uint64_t seed);
+double kv_ranked(uint64_t seed);
 double kv_single(uint64_t seed);
 double kv_hindsight(uint64_t seed);
-/* Part of a core's time that ksm takes, with the bytes on the host and on the SoC. */
+/* Part of a core's time that ksm takes, with the bytes on the host and on the SoC; and parts of
+ * ksm's time that offloaded comparisons and checksums take. */
 double ksm_host(uint64_t seed);
 double ksm_offloaded(uint64_t seed);
+double ksm_compare_part(uint64_t seed);
+double ksm_checksum_part(uint64_t seed);
+/* Nanoseconds of a checksum: one of a batch of eight pages, and one by itself. */
+double styx_of_eight(uint64_t seed);
+double styx_alone(uint64_t seed);
 
 } // namespace paths
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rpm_pathbench.cc: what operations cost on the paths of a server with a DPU, on the performance
- * model: a sweep over paths, operations, sizes and depths; the rules for users, on and off; and
- * comparisons with published figures.
+ * model: a sweep over paths, operations, sizes and depths; the rules for users, on and off;
+ * experiments with operations of several steps; and comparisons with limits and published figures.
  */
 #include "cases.h"
 #include "check.h"
 #include "cli.h"
+#include "experiments.h"
 
 #include <nlohmann/json.hpp>
 
@@ -19,6 +20,7 @@ const char kExamples[] = "Examples:\n"
                          "  rpm-pathbench --path 1,2 --op read --size 64,4K\n"
                          "  rpm-pathbench --preset bf3 --json\n"
                          "  rpm-pathbench --rules\n"
+                         "  rpm-pathbench --experiment kv\n"
                          "  rpm-pathbench --check paths     (published figures; in the sources)\n";
 
 struct Options {
@@ -30,6 +32,7 @@ struct Options {
     uint32_t threads = 1;
     uint64_t seed = 1;
     std::string check;
+    std::vector<std::string> experiments;
     bool rules = false;
     bool json = false;
 };
@@ -130,8 +133,26 @@ void show_rules(const Options &options)
         cli::print(Json{ { "rules", rows } }.dump(2) + "\n");
 }
 
+void show_experiments(const Options &options)
+{
+    Json rows = Json::array();
+
+    for (const std::string &name : options.experiments)
+        for (const Json &row : paths::experiment_rows(name, options.seed)) {
+            rows.push_back(row);
+            if (!options.json)
+                cli::print(paths::experiment_text(row));
+        }
+    if (options.json)
+        cli::print(Json{ { "runs", rows } }.dump(2) + "\n");
+}
+
 int dispatch(const Options &options)
 {
+    if (!options.experiments.empty()) {
+        show_experiments(options);
+        return cli::kDone;
+    }
     if (!options.check.empty())
         return paths::check(options.check, options.seed) ? cli::kDone : cli::kFailed;
     if (options.rules)
@@ -167,12 +188,18 @@ int main(int argc, char **argv)
     app.add_flag("--json", options.json, "Write JSON");
     CLI::Option *rules =
         app.add_flag("--rules", options.rules, "Show each rule's effect on preset bf2, on and off");
-    app.add_option("--check", options.check,
-                   "Compare presets cx6 and bf2 with published figures; exit code 1 if one is "
-                   "outside that is not listed")
-        ->type_name("FOLDER")
-        ->expected(0, 1)
-        ->default_str("paths")
-        ->excludes(rules);
+    CLI::Option *check = app.add_option("--check", options.check,
+                                        "Compare the presets with limits and published figures; "
+                                        "exit code 1 if one is outside that is not listed")
+                             ->type_name("FOLDER")
+                             ->expected(0, 1)
+                             ->default_str("paths")
+                             ->excludes(rules);
+    app.add_option("--experiment", options.experiments,
+                   "Show the runs of experiments: kv (a Get's alternatives), styx, wave, agent")
+        ->delimiter(',')
+        ->check(CLI::IsMember(paths::experiment_names()))
+        ->excludes(rules)
+        ->excludes(check);
     return cli::run(app, argc, argv, [&options] { return dispatch(options); });
 }

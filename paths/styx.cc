@@ -45,25 +45,26 @@ double number(const char *name)
     return param_ns(kPreset, name);
 }
 
-Steps offloaded(const Function &function)
+/* A message may describe several pages. */
+Steps offloaded(const Function &function, uint64_t pages)
 {
     return {
         in_phase(work_of(0, number("store_line")), 0),
         in_phase(step_of(RPM_CHAIN_CALL, kCopy, kDescriptor), 1),
         in_phase(wait_of(number("soc_wake")), 1),
-        in_phase(step_of(RPM_CHAIN_READ, kCopy, function.fetched), 1),
+        in_phase(step_of(RPM_CHAIN_READ, kCopy, pages * function.fetched), 1),
         in_phase(wait_of(number("soc_wake")), 1),
-        in_phase(work_of(RPM_PATH_SOC, number(function.work)), 1),
-        in_phase(step_of(RPM_CHAIN_REPLY, kCopy, function.returned), 2),
+        in_phase(work_of(RPM_PATH_SOC, static_cast<double>(pages) * number(function.work)), 1),
+        in_phase(step_of(RPM_CHAIN_REPLY, kCopy, pages * function.returned), 2),
         in_phase(work_of(0, number("host_wake")), 2),
     };
 }
 
-rpm_chain_cost cost_of(const Function &function, uint64_t seed)
+rpm_chain_cost cost_of(const Function &function, uint64_t pages, uint64_t seed)
 {
     Group group;
 
-    group.ways = { offloaded(function) };
+    group.ways = { offloaded(function, pages) };
     group.ops = 200;
     return run_groups(kPreset, { group }, seed)[0];
 }
@@ -73,7 +74,7 @@ double phase_ns(const Function &function, uint32_t phase, uint64_t seed)
 {
     double post_ns = phase == 0 ? number("nic_post") : phase == 1 ? -number("nic_post") : 0;
 
-    return ns(cost_of(function, seed).phase_ps[phase]) + post_ns;
+    return ns(cost_of(function, 1, seed).phase_ps[phase]) + post_ns;
 }
 
 /* ksm by one kernel thread: it scans pages, then sleeps. */
@@ -109,6 +110,26 @@ double host_page_ns()
     return from_memory_ns("page_checksum", 1) / kChecksumPart;
 }
 
+/* Of a page that ksm scans while the SoC has the bytes. */
+struct Offloaded {
+    double rest_ns;
+    double compares_ns;
+    double checksum_ns;
+    double busy_ns; /* a core of the host */
+};
+
+Offloaded offloaded_ksm(uint64_t seed)
+{
+    rpm_chain_cost compare = cost_of(kFunctions[0], 1, seed);
+    rpm_chain_cost checksum = cost_of(kFunctions[1], 1, seed);
+    double rest_ns = host_page_ns() * (1 - kChecksumPart - kComparePart);
+    double compares = host_page_ns() * kComparePart / from_memory_ns("page_compare", 2);
+    double sleeps_ns = (1 + compares) * number("host_sleep");
+
+    return { rest_ns, compares * ns(compare.all.mean_ps), ns(checksum.all.mean_ps),
+             rest_ns + ns(checksum.thread_ps) + compares * ns(compare.thread_ps) + sleeps_ns };
+}
+
 } // namespace
 
 double ksm_host(uint64_t)
@@ -118,15 +139,33 @@ double ksm_host(uint64_t)
 
 double ksm_offloaded(uint64_t seed)
 {
-    rpm_chain_cost compare = cost_of(kFunctions[0], seed);
-    rpm_chain_cost checksum = cost_of(kFunctions[1], seed);
-    double rest_ns = host_page_ns() * (1 - kChecksumPart - kComparePart);
-    double compares = host_page_ns() * kComparePart / from_memory_ns("page_compare", 2);
-    double sleeps_ns = (1 + compares) * number("host_sleep");
-    Ksm ksm = { rest_ns + ns(checksum.all.mean_ps) + compares * ns(compare.all.mean_ps),
-                rest_ns + ns(checksum.thread_ps) + compares * ns(compare.thread_ps) + sleeps_ns };
+    Offloaded ksm = offloaded_ksm(seed);
 
-    return share_of(ksm);
+    return share_of({ ksm.rest_ns + ksm.compares_ns + ksm.checksum_ns, ksm.busy_ns });
+}
+
+double ksm_compare_part(uint64_t seed)
+{
+    Offloaded ksm = offloaded_ksm(seed);
+
+    return ksm.compares_ns / (ksm.rest_ns + ksm.compares_ns + ksm.checksum_ns);
+}
+
+double ksm_checksum_part(uint64_t seed)
+{
+    Offloaded ksm = offloaded_ksm(seed);
+
+    return ksm.checksum_ns / (ksm.rest_ns + ksm.compares_ns + ksm.checksum_ns);
+}
+
+double styx_alone(uint64_t seed)
+{
+    return ns(cost_of(kFunctions[1], 1, seed).all.mean_ps);
+}
+
+double styx_of_eight(uint64_t seed)
+{
+    return ns(cost_of(kFunctions[1], 8, seed).all.mean_ps) / 8;
 }
 
 void add_styx_phases(std::vector<Number> *all)
