@@ -3,8 +3,8 @@
  * select.c: rank, select, combine.
  *
  * An alternative's knee is the number of operations outstanding at which a queue forms. By Little's
- * law it is its rate times its idle time, so an operation that took T while n were outstanding puts
- * it at n x idle / T once T is longer than the idle time. Up to the knee the best alternative is
+ * law it is its rate times its idle time, so operations that take T while n are outstanding put it
+ * at n x idle / T once T is longer than the idle time. Up to the knee the best alternative is
  * taken, then the next in rank. Beyond all knees the operation goes to the shortest queue in time.
  *
  * Tests: tests/unit/plan/select_test.cpp
@@ -52,15 +52,15 @@ static bool has_room(const struct rpmi_select *select, const struct rpmi_select_
     return select->outstanding[number] * (uint64_t)RPMI_SELECT_SCALE <= of->time[number].knee;
 }
 
-/* Beyond its knee an operation waits for those before it. Where nothing has been measured, fewer
- * outstanding is all that can be better. */
+/* Beyond its knee an operation waits for those before it. One operation is enough to learn what an
+ * alternative takes; more at once would be in each other's way. */
 static uint64_t expected(const struct rpmi_select *select, const struct rpmi_select_class *of,
                          uint32_t number)
 {
     uint64_t ahead = (select->outstanding[number] + (uint64_t)1) * RPMI_SELECT_SCALE;
 
     if (of->time[number].idle == 0)
-        return UINT64_MAX / 2 + ahead;
+        return UINT64_MAX;
     return of->time[number].idle / of->time[number].knee * ahead;
 }
 
@@ -126,21 +126,43 @@ static void rank(const struct rpmi_select *select, struct rpmi_select_class *of)
         }
 }
 
-static void learn(struct rpmi_select_time *time, uint64_t outstanding, uint64_t ns)
+/* Idle times come from a mean of a few operations, because single ones differ for other reasons
+ * than a queue. A longer time with few outstanding is the alternative's own, and idle times follow
+ * it slowly; with many it may be the queue. */
+static void learn_idle(struct rpmi_select_time *time, uint64_t outstanding, uint64_t took)
+{
+    uint64_t part = RPMI_SELECT_MEAN;
+
+    time->ended++;
+    if (time->ended <= RPMI_SELECT_FIRST)
+        part = time->ended;
+    time->recent -= time->recent / part;
+    time->recent += took / part;
+    if (time->ended <= RPMI_SELECT_FIRST || time->recent < time->idle)
+        time->idle = time->recent;
+    else if (outstanding == 1 || outstanding * RPMI_SELECT_SCALE <= time->knee / 2)
+        time->idle += (time->recent - time->idle) / RPMI_SELECT_FORGET;
+}
+
+static bool queued(const struct rpmi_select_time *time, uint64_t took)
+{
+    return took / RPMI_SELECT_QUEUED > time->idle / 100;
+}
+
+/* A queue that has been there from the beginning looks like the alternative's own time. So its knee
+ * is halved now and then: such a queue drains, and shows that the time was not its own. */
+static void learn_knee(struct rpmi_select_time *time, uint64_t outstanding, uint64_t took)
 {
     uint64_t knee = outstanding * RPMI_SELECT_SCALE;
-    uint64_t took = ns * RPMI_SELECT_FORGET;
 
-    if (time->idle == 0 || took < time->idle)
-        time->idle = took;
-    else
-        time->idle += (took - time->idle) / RPMI_SELECT_FORGET;
-    if (took / RPMI_SELECT_CHANGE <= time->idle / 100) {
-        time->knee = knee > time->knee ? knee : time->knee;
-        return;
+    if (time->ended % RPMI_SELECT_DRAIN == 0) {
+        time->knee /= 2;
+    } else if (queued(time, time->recent)) {
+        knee = knee * time->idle / time->recent;
+        time->knee = (time->knee * (RPMI_SELECT_SCALE - 1) + knee) / RPMI_SELECT_SCALE;
+    } else if (!queued(time, took) && knee > time->knee) {
+        time->knee = knee;
     }
-    knee = knee * time->idle / took;
-    time->knee = (time->knee * (RPMI_SELECT_SCALE - 1) + knee) / RPMI_SELECT_SCALE;
     time->knee = time->knee < RPMI_SELECT_SCALE ? RPMI_SELECT_SCALE : time->knee;
 }
 
@@ -154,8 +176,11 @@ void rpmi_select_lost(struct rpmi_select *select, const struct rpmi_pick *pick)
 void rpmi_select_done(struct rpmi_select *select, const struct rpmi_pick *pick, uint64_t ns)
 {
     struct rpmi_select_class *of = &select->of[pick->size_class];
+    struct rpmi_select_time *time = &of->time[pick->alternative];
+    uint64_t took = (ns == 0 ? 1 : ns) * RPMI_SELECT_FORGET;
 
     rpmi_select_lost(select, pick);
-    learn(&of->time[pick->alternative], pick->outstanding, ns == 0 ? 1 : ns);
+    learn_idle(time, pick->outstanding, took);
+    learn_knee(time, pick->outstanding, took);
     rank(select, of);
 }

@@ -18,18 +18,23 @@
 #define RPMI_SELECT_MAX 8u      /* alternatives */
 #define RPMI_SELECT_CLASSES 7u  /* of sizes: to 64 B, 256 B, 1 KiB, 4 KiB, 64 KiB, 1 MiB, above */
 #define RPMI_SELECT_PROBE 100u  /* one operation of so many goes to an alternative but the best */
-#define RPMI_SELECT_CHANGE 115u /* percent: a smaller difference of times changes nothing */
+#define RPMI_SELECT_CHANGE 115u /* percent: a smaller difference of times changes no rank */
+#define RPMI_SELECT_QUEUED 106u /* percent of its idle time: an alternative has a queue */
 #define RPMI_SELECT_SCALE 16u   /* knees are kept in 16ths, and move by a 16th of what is new */
-#define RPMI_SELECT_FORGET                                                                         \
-    1024u /* idle times are kept in such parts of a nanosecond; of what an
-                                    operation took longer they take up one part */
+#define RPMI_SELECT_MEAN 32u    /* mean times move by such a part of what is new */
+#define RPMI_SELECT_FIRST 16u   /* the first so many operations are averaged */
+#define RPMI_SELECT_DRAIN 512u  /* operations, after which a knee is halved once */
+
+/* Times are kept in such parts of a nanosecond. Of what operations take longer now, an idle time
+ * takes up one such part. */
+#define RPMI_SELECT_FORGET 1024u
 
 /* What has been measured of one alternative, for operations of one size class. */
 struct rpmi_select_time {
-    uint64_t
-        idle; /* an operation without a queue in front of it, in 1024ths of a nanosecond; 0: not
-                      measured yet */
-    uint64_t knee; /* in 16ths: operations outstanding at which a queue forms */
+    uint64_t ended;  /* operations */
+    uint64_t recent; /* mean of the last operations, in 1024ths of a nanosecond */
+    uint64_t idle;   /* least such mean: without a queue in front; 0: not measured yet */
+    uint64_t knee;   /* in 16ths: operations outstanding at which a queue forms */
 };
 
 struct rpmi_select_class {
