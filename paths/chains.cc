@@ -103,6 +103,8 @@ const std::vector<Number> &numbers()
             { "kv/ranked", kv_ranked },
             { "kv/single", kv_single },
             { "kv/hindsight", kv_hindsight },
+            { "kv/loads", kv_loads },
+            { "kv/gain", kv_gain },
             { "styx/of-eight", styx_of_eight },
             { "styx/alone", styx_alone },
             { "styx/ksm/host", ksm_host },

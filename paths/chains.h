@@ -75,6 +75,11 @@ double kv_combined(uint64_t seed);
 double kv_ranked(uint64_t seed);
 double kv_single(uint64_t seed);
 double kv_hindsight(uint64_t seed);
+/* The selector over the best single alternative at the same load: the least of that over loads of 1
+ * to 256 Gets outstanding; and where one and a half times as many are outstanding as the fastest
+ * alternative serves without a queue. */
+double kv_loads(uint64_t seed);
+double kv_gain(uint64_t seed);
 /* Part of a core's time that ksm takes, with the bytes on the host and on the SoC; and parts of
  * ksm's time that offloaded comparisons and checksums take. */
 double ksm_host(uint64_t seed);

@@ -144,6 +144,39 @@ Mix best_single(uint64_t seed)
     return best;
 }
 
+const char *fastest_way(uint64_t seed)
+{
+    const char *best = nullptr;
+    double best_ns = 0;
+
+    for (const Way &way : ways()) {
+        double took_ns = measure(std::string("kv/idle/") + way.name, "p50_ns", seed);
+
+        if (best == nullptr || took_ns < best_ns) {
+            best = way.name;
+            best_ns = took_ns;
+        }
+    }
+    return best;
+}
+
+/* The selector over the alternative that is best with so many Gets outstanding. */
+double against_best(uint32_t outstanding, uint64_t seed)
+{
+    Group group;
+    double best = 0;
+
+    group.threads = outstanding;
+    group.ops = 10000;
+    for (const Way &way : ways()) {
+        group.ways = { way.steps };
+        best = std::max(best, chain_metric(run_groups(kPreset, { group }, seed), "mops"));
+    }
+    group.ways = all_steps();
+    group.select = true;
+    return chain_metric(run_groups(kPreset, { group }, seed), "mops") / best;
+}
+
 } // namespace
 
 double kv_first(uint64_t seed)
@@ -158,23 +191,31 @@ double kv_single(uint64_t seed)
 
 double kv_ranked(uint64_t seed)
 {
-    std::string best;
-    double best_ns = 0;
-
-    for (const Way &way : ways()) {
-        double took_ns = measure(std::string("kv/idle/") + way.name, "p50_ns", seed);
-
-        if (best.empty() || took_ns < best_ns) {
-            best = way.name;
-            best_ns = took_ns;
-        }
-    }
-    return measure("kv/full/" + best, "mops", seed);
+    return measure(std::string("kv/full/") + fastest_way(seed), "mops", seed);
 }
 
 double kv_combined(uint64_t seed)
 {
     return measure("kv/full/selected", "mops", seed);
+}
+
+double kv_loads(uint64_t seed)
+{
+    double worst = against_best(1, seed);
+
+    for (uint32_t outstanding : { 8, 24, 32, 64, 128, 256 })
+        worst = std::min(worst, against_best(outstanding, seed));
+    return worst;
+}
+
+/* An alternative serves its rate times its idle time without a queue (Little's law). */
+double kv_gain(uint64_t seed)
+{
+    std::string fastest = std::string("/") + fastest_way(seed);
+    double knee = measure("kv/full" + fastest, "mops", seed) *
+                  measure("kv/idle" + fastest, "p50_ns", seed) * 1e-3;
+
+    return against_best(static_cast<uint32_t>(1.5 * knee), seed);
 }
 
 double kv_hindsight(uint64_t seed)
