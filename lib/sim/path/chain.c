@@ -258,6 +258,14 @@ static int check_group(uint32_t number, const struct rpm_chain_group *group)
 
     if (group->count == 0 || group->count > RPM_CHAIN_ALTERNATIVES || group->chains == NULL)
         return refuse(number, "chains", group->count, 1, RPM_CHAIN_ALTERNATIVES);
+    if (group->threads > RPMI_PATH_THREADS_MAX)
+        return refuse(number, "threads", group->threads, 0, RPMI_PATH_THREADS_MAX);
+    if (group->depth > RPMI_PATH_DEPTH_MAX)
+        return refuse(number, "depth", group->depth, 0, RPMI_PATH_DEPTH_MAX);
+    if (group->ops > RPMI_PATH_OPS_MAX)
+        return refuse(number, "ops", group->ops, 0, RPMI_PATH_OPS_MAX);
+    if (group->interval_ps > RPMI_PATH_INTERVAL_MAX)
+        return refuse(number, "interval_ps", group->interval_ps, 0, RPMI_PATH_INTERVAL_MAX);
     if (group->select > 1)
         return refuse(number, "select", group->select, 0, 1);
     for (uint32_t i = 0; i < group->count; i++)

@@ -13,14 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define THREADS_MAX 4096u
-#define DEPTH_MAX 64u
 #define BYTES_MAX (16u << 20)
 #define PIECE_MIN 512u
 #define PIECES_MAX 16u
-#define OPS_MAX (1u << 20)
 #define RANGE_MAX ((uint64_t)64 << 30)
-#define INTERVAL_MAX UINT64_C(1000000000000)
 #define MEASURED_BYTES ((uint64_t)64 << 20)
 
 static void set_defaults(struct rpm_path_flow *flow)
@@ -52,13 +48,13 @@ static int check_ranges(uint32_t number, const struct rpm_path_flow *flow)
     } range[] = {
         { "path", flow->path, RPM_PATH_HOST, RPM_PATH_SOC_ONLY },
         { "op", flow->op, RPM_PATH_READ, RPM_PATH_SEND },
-        { "threads", flow->threads, 1, THREADS_MAX },
-        { "depth", flow->depth, 1, DEPTH_MAX },
+        { "threads", flow->threads, 1, RPMI_PATH_THREADS_MAX },
+        { "depth", flow->depth, 1, RPMI_PATH_DEPTH_MAX },
         { "bytes", flow->bytes, 1, BYTES_MAX },
         { "pieces", flow->pieces, 1, PIECES_MAX },
-        { "ops", flow->ops, 1, OPS_MAX },
+        { "ops", flow->ops, 1, RPMI_PATH_OPS_MAX },
         { "range_bytes", flow->range_bytes, flow->bytes, RANGE_MAX },
-        { "interval_ps", flow->interval_ps, 0, INTERVAL_MAX },
+        { "interval_ps", flow->interval_ps, 0, RPMI_PATH_INTERVAL_MAX },
         { "piece_bytes", flow->piece_bytes == 0 ? PIECE_MIN : flow->piece_bytes, PIECE_MIN,
           BYTES_MAX },
     };

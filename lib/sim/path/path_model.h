@@ -26,6 +26,12 @@
 #define RPMI_PATH_PIECES 4u     /* outstanding, unless the caller says */
 #define RPMI_PATH_CHUNKS_MAX (1u << 22)
 
+/* Of a flow, or of a group of chains. */
+#define RPMI_PATH_THREADS_MAX 4096u
+#define RPMI_PATH_DEPTH_MAX 64u
+#define RPMI_PATH_OPS_MAX (1u << 20)
+#define RPMI_PATH_INTERVAL_MAX UINT64_C(1000000000000)
+
 /* Stations with a rate and one piece at a time. */
 enum rpmi_path_wire {
     RPMI_NET_IN,

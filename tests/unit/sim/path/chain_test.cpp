@@ -270,6 +270,14 @@ TEST_CASE("chain: what does not exist is refused with the group, the value and t
                       Catch::Contains("steps of a chain is 0, it must be 1 to 16"));
     CHECK_THROWS_WITH(run_chains({ {} }), Catch::Contains("chains is 0, it must be 1 to 8"));
     CHECK_THROWS_WITH(run_chains({ { good, good } }), Catch::Contains("no share of any"));
+    CHECK_THROWS_WITH(run_chains({ { good }, {}, 4097 }),
+                      "group 0: threads is 4097, it must be 0 to 4096");
+    CHECK_THROWS_WITH(run_chains({ { good }, {}, 1, 65 }),
+                      "group 0: depth is 65, it must be 0 to 64");
+    CHECK_THROWS_WITH(run_chains({ { good }, {}, 1, 1, 2 }),
+                      "group 0: select is 2, it must be 0 to 1");
+    CHECK_THROWS_WITH(run_chains({ { good }, {}, 1, 1, 0, (1 << 20) + 1 }),
+                      "group 0: ops is 1048577, it must be 0 to 1048576");
     CHECK_THROWS_WITH(
         run_chains({ { Steps(16, good[0]), Steps(16, good[0]), Steps(9, good[0]) }, { 1, 1, 1 } }),
         Catch::Contains("steps of all chains is 41, it must be 1 to 40"));
