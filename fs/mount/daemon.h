@@ -60,6 +60,12 @@ class Daemon
         return client_;
     }
 
+    /* Files that programs have open; not the directories that the kernel knows. */
+    size_t open_files()
+    {
+        return client_.open_files().size() - directories_.size();
+    }
+
     Counts &counts()
     {
         return counts_;

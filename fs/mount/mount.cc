@@ -120,6 +120,11 @@ static void expect_free(const std::string &directory)
                                  "another directory");
 }
 
+static bool asks_for(const std::string &options, const std::string &word)
+{
+    return ("," + options + ",").find("," + word + ",") != std::string::npos;
+}
+
 /* A session of libfuse that is mounted; unmounted at the end. */
 class Mounted
 {
@@ -131,8 +136,9 @@ class Mounted
         std::vector<std::string> words = { "rpm-fs", "-o" };
         std::vector<char *> pointers;
 
-        if (geteuid() == 0)
-            kernel += ",allow_other,suid,dev";
+        if (geteuid() == 0) /* libfuse adds allow_other to allow_root, and refuses both */
+            kernel +=
+                asks_for(options.kernel, "allow_root") ? ",suid,dev" : ",allow_other,suid,dev";
         if (!options.kernel.empty())
             kernel += "," + options.kernel;
         words.push_back(kernel);

@@ -51,7 +51,7 @@ static Json object_of(Daemon &daemon)
         { "read_bytes", counts.read_bytes },
         { "written_bytes", counts.written_bytes },
         { "faults", counts.faults },
-        { "open_files", daemon.client().open_files().size() },
+        { "open_files", daemon.open_files() },
         { "solo", counts.solo },
         { "transactions",
           { { "committed", session.committed },

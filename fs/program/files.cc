@@ -98,6 +98,15 @@ class Files
             throw cli::Failure(target.text() + ": " + strerror(ENOENT));
         return stat;
     }
+    /* False: there is none. The file to which a symbolic link leads. */
+    bool find_followed(const Target &target, struct stat &stat)
+    {
+        int64_t found = target.volume.empty()
+                            ? (::stat(target.path.c_str(), &stat) == 0 ? 0 : -errno)
+                            : rfs_stat(client(target), who(), target.path.c_str(), &stat);
+
+        return found == 0;
+    }
     /* The names in a directory, without "." and "..", sorted. */
     std::map<std::string, uint8_t> names(const Target &target);
     std::string link(const Target &target);
@@ -107,13 +116,21 @@ class Files
     /* Throws: @to is @from, or below it: a copy would have no end. */
     void expect_outside(const Target &from, const Target &to);
 
+    /* Devices, sockets and pipes in directories that were copied. */
+    uint64_t left_out() const
+    {
+        return left_out_;
+    }
+
   private:
     void copy_contents(const Target &from, const Target &to, mode_t mode);
+    void expect_another(const Target &from, const Target &to, const struct stat &source);
     void copy_directory(const Target &from, const Target &to, mode_t mode);
 
     const PlaceOptions &place_;
     std::vector<gid_t> groups_;
     rfs_cred who_{};
+    uint64_t left_out_ = 0;
     std::map<std::string, ClientHandle> clients_;
 };
 
@@ -187,9 +204,10 @@ void Files::read(const Target &target, const std::function<void(const char *, si
 void Files::copy_contents(const Target &from, const Target &to, mode_t mode)
 {
     const int flags = O_WRONLY | O_CREAT | O_TRUNC;
+    const mode_t made = mode & 0777; /* the copy has another owner, so no set-ID bits */
 
     if (to.volume.empty()) {
-        int fd = open(to.path.c_str(), flags | O_CLOEXEC, mode & 07777);
+        int fd = open(to.path.c_str(), flags | O_CLOEXEC, made);
 
         checked(to.text(), fd < 0 ? -errno : 0);
         read(from, [&](const char *bytes, size_t size) {
@@ -207,7 +225,7 @@ void Files::copy_contents(const Target &from, const Target &to, mode_t mode)
     rfs_file *file = nullptr;
     uint64_t at = 0;
 
-    checked(to.text(), rfs_open(client(to), who(), to.path.c_str(), flags, mode & 07777, &file));
+    checked(to.text(), rfs_open(client(to), who(), to.path.c_str(), flags, made, &file));
     read(from, [&](const char *bytes, size_t size) {
         for (size_t done = 0; done < size;) {
             int64_t put = checked(to.text(), rfs_pwrite(file, bytes + done, size - done, at));
@@ -225,7 +243,7 @@ void Files::copy_directory(const Target &from, const Target &to, mode_t mode)
 
     if (!find(to, stat)) {
         /* Writable until all is in it. */
-        mode_t first = (mode & 07777) | S_IRWXU;
+        mode_t first = (mode & 01777) | S_IRWXU;
 
         checked(to.text(), to.volume.empty()
                                ? (mkdir(to.path.c_str(), first) == 0 ? 0 : -errno)
@@ -234,8 +252,8 @@ void Files::copy_directory(const Target &from, const Target &to, mode_t mode)
     for (const auto &[name, type] : names(from))
         copy(from.in(name), to.in(name), true);
     checked(to.text(), to.volume.empty()
-                           ? (chmod(to.path.c_str(), mode & 07777) == 0 ? 0 : -errno)
-                           : rfs_chmod(client(to), who(), to.path.c_str(), mode & 07777));
+                           ? (chmod(to.path.c_str(), mode & 01777) == 0 ? 0 : -errno)
+                           : rfs_chmod(client(to), who(), to.path.c_str(), mode & 01777));
 }
 
 void Files::expect_outside(const Target &from, const Target &to)
@@ -255,10 +273,22 @@ void Files::expect_outside(const Target &from, const Target &to)
     }
 }
 
+/* Throws: @to leads to the file @source: a copy would empty it first. */
+void Files::expect_another(const Target &from, const Target &to, const struct stat &source)
+{
+    struct stat found;
+
+    if (from.volume == to.volume && S_ISREG(source.st_mode) && find_followed(to, found) &&
+        found.st_ino == source.st_ino && found.st_dev == source.st_dev)
+        throw cli::Failure(from.text() + ": is the same file as " + to.text());
+}
+
 void Files::copy(const Target &from, const Target &to, bool recursive)
 {
     struct stat stat = this->stat(from);
 
+    if (!recursive && S_ISLNK(stat.st_mode) && !find_followed(from, stat))
+        throw cli::Failure(from.text() + ": is a symbolic link that leads nowhere");
     if (S_ISDIR(stat.st_mode)) {
         if (!recursive)
             throw cli::Failure(from.text() + ": is a directory: copy it with -r");
@@ -269,10 +299,13 @@ void Files::copy(const Target &from, const Target &to, bool recursive)
         checked(to.text(), to.volume.empty()
                                ? (symlink(target.c_str(), to.path.c_str()) == 0 ? 0 : -errno)
                                : rfs_symlink(client(to), who(), target.c_str(), to.path.c_str()));
-    } else if (S_ISREG(stat.st_mode)) {
+    } else if (S_ISREG(stat.st_mode) || !recursive) {
+        expect_another(from, to, stat);
         copy_contents(from, to, stat.st_mode);
     } else {
-        throw cli::Failure(from.text() + ": is a device, socket or pipe, which cp does not copy");
+        left_out_++;
+        fprintf(stderr, "rpm-fs: %s: is a device, socket or pipe, and is left out\n",
+                from.text().c_str());
     }
 }
 
@@ -407,6 +440,9 @@ Body add_copy(CLI::App &app)
             files.expect_outside(from, place);
             files.copy(from, place, options->flag);
         }
+        if (files.left_out() != 0)
+            throw cli::Failure(std::to_string(files.left_out()) +
+                               " devices, sockets or pipes were not copied; all else was");
         return cli::kDone;
     };
 }

@@ -44,11 +44,12 @@ const Command kCommands[] = {
 };
 
 /* As a mount helper: SOURCE DIR [-sfnvrw] [-t TYPE] [-o OPTIONS] becomes mount SOURCE DIR -o
- * OPTIONS. */
+ * OPTIONS; with -f, which asks to mount nothing, no words. */
 std::vector<std::string> helper_arguments(int argc, char **argv)
 {
     std::vector<std::string> words = { "rpm-fs", "mount" };
     std::string options;
+    bool fakes = false;
 
     for (int i = 1; i < argc; i++) {
         std::string word = argv[i];
@@ -59,12 +60,14 @@ std::vector<std::string> helper_arguments(int argc, char **argv)
             i++;
         else if (word == "-r")
             options += options.empty() ? "ro" : ",ro";
+        else if (word == "-f")
+            fakes = true;
         else if (word[0] != '-')
             words.push_back(word);
     }
     if (!options.empty())
         words.insert(words.end(), { "-o", options });
-    return words;
+    return fakes ? std::vector<std::string>() : words;
 }
 
 bool is_helper(const char *name)
@@ -92,6 +95,8 @@ int main(int argc, char **argv)
     }
     if (argc > 0 && is_helper(argv[0]))
         words = helper_arguments(argc, argv);
+    if (words.empty())
+        return 0;
     for (std::string &word : words)
         pointers.push_back(word.data());
     return cli::run(app, static_cast<int>(pointers.size()), pointers.data(),

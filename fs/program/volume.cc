@@ -97,11 +97,26 @@ Body add_make(CLI::App &app)
 /* Options of fstab that are for other programs. */
 static bool is_for_others(const std::string &word)
 {
-    static const std::set<std::string> others = { "auto",  "noauto",  "user",   "nouser",
-                                                  "users", "_netdev", "nofail", "defaults",
-                                                  "rw",    "owner" };
+    static const std::set<std::string> others = { "auto",     "noauto",   "user",      "nouser",
+                                                  "users",    "_netdev",  "nofail",    "defaults",
+                                                  "rw",       "owner",    "group",     "relatime",
+                                                  "diratime", "lazytime", "nolazytime" };
 
-    return others.count(word) != 0 || word.compare(0, 2, "x-") == 0;
+    return others.count(word) != 0 || word.compare(0, 2, "x-") == 0 ||
+           word.compare(0, 8, "comment=") == 0;
+}
+
+/* An option of libfuse or the kernel that a mount cannot have, and why. */
+static void expect_possible(const std::string &key)
+{
+    if (key == "max_read")
+        throw cli::Failure("max_read: the mount sets it to its largest read: leave it out");
+    if (key == "nodiratime" || key == "strictatime")
+        throw cli::Failure(key + ": " +
+                           (key == "strictatime" ? "times of last access are relatime, or noatime"
+                                                 : "is set of an existing mount: mount without it, "
+                                                   "then rpm-fs mount NAME DIR -o "
+                                                   "remount,nodiratime"));
 }
 
 /* Takes what is ours out of the words of -o, and leaves the kernel's. */
@@ -128,8 +143,10 @@ static void take_mount_options(const std::string &words, PlaceOptions &place, Mo
                                "' is not a number of seconds above 0 and below 10^9");
         else if (word == "xattr")
             mount.xattrs = true;
-        else if (!word.empty() && !is_for_others(word))
+        else if (!word.empty() && !is_for_others(word)) {
+            expect_possible(key);
             kernel += (kernel.empty() ? "" : ",") + word;
+        }
     }
 }
 
