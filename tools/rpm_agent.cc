@@ -14,6 +14,7 @@
 #include "agent/front.h"
 #include "agent/scrub.h"
 #include "cli.h"
+#include "usr1.h"
 
 #include <algorithm>
 #include <chrono>
@@ -50,7 +51,7 @@ const char *const kExamples =
     "  rpm-agent --pool tcp://host:7471 --secret-file key --listen tcp://0.0.0.0:7480\n"
     "  rpm-log append tcp://host:7471,agent=tcp://host:7480 journal\n"
     "Signals: SIGTERM and SIGINT end it; records of a segment that is not full are not stored "
-    "then.";
+    "then. SIGUSR1 prints how many orders it has served.";
 
 struct Options : Source {
     std::vector<std::string> listen;
@@ -289,6 +290,7 @@ int serve(const Options &options)
 {
     AgentFront front({ options.pool, options.listen, options.tls_cert, options.tls_key,
                        options.clients, options.timeout });
+    cli::OnUsr1 counters([&front] { notice(front.summary()); });
     int status = cli::kDone;
 
     if (!options.quiet)
@@ -310,6 +312,7 @@ int work(const Options &options)
     std::optional<Scrub> scrub;
     int status = cli::kDone;
 
+    cli::block_usr1();
     if (options.scrub > 0)
         scrub.emplace(options, options.scrub);
     if (!options.listen.empty())

@@ -7,12 +7,12 @@
  */
 #include "cli.h"
 #include "server/options.h"
+#include "usr1.h"
 
 #include <algorithm>
 #include <atomic>
 #include <iterator>
 #include <mutex>
-#include <pthread.h>
 #include <sstream>
 #include <sys/resource.h>
 #include <syslog.h>
@@ -154,56 +154,21 @@ template <typename Body> std::thread start_thread(Body body)
     }
 }
 
-/* SIGUSR1 is blocked in every thread and received here by sigwait, so that any function may be
- * called. */
-class StatsThread
+/* An error, such as a disk that is full, must not end the server. */
+void print_stats(rpm_server *server, const std::string &path)
 {
-  public:
-    StatsThread(rpm_server *server, const std::string &path)
-        : thread_(start_thread([this, server, path] { serve(server, path); }))
-    {
+    try {
+        write_stats(server, path);
+    } catch (const std::exception &failure) {
+        fprintf(stderr, "rpm-server: %s\n", failure.what());
     }
-    ~StatsThread()
-    {
-        done_ = true;
-        pthread_kill(thread_.native_handle(), SIGUSR1);
-        thread_.join();
-    }
-
-  private:
-    void serve(rpm_server *server, const std::string &path)
-    {
-        sigset_t set;
-        int signal = 0;
-
-        sigemptyset(&set);
-        sigaddset(&set, SIGUSR1);
-        while (sigwait(&set, &signal) == 0 && !done_)
-            try {
-                write_stats(server, path);
-            } catch (const std::exception &failure) {
-                fprintf(stderr, "rpm-server: %s\n", failure.what());
-            }
-    }
-
-    std::atomic<bool> done_{ false };
-    std::thread thread_;
-};
+}
 
 /* A write beyond the limit on file sizes, of a pool or of diagnostics, fails with an error. Its
  * signal is ignored, because it would end the server and all connections. */
 void survive_file_limits()
 {
     signal(SIGXFSZ, SIG_IGN);
-}
-
-void block_stats_signal()
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
 /* A client needs several descriptors, and the default limit of many systems is 1024. */
@@ -297,7 +262,7 @@ int serve(const Options &options)
                   options.verbose ? RPM_DIAG_DEBUG
                   : options.quiet ? RPM_DIAG_WARNING
                                   : RPM_DIAG_NOTICE);
-    block_stats_signal();
+    cli::block_usr1();
     survive_file_limits();
     raise_descriptor_limit();
     cli::catch_stop([] {
@@ -311,7 +276,7 @@ int serve(const Options &options)
     if (cli::stopped()) /* stopped before the server ran */
         rpm_server_stop(server.get());
     {
-        StatsThread stats(server.get(), options.json_stats);
+        cli::OnUsr1 stats([&] { print_stats(server.get(), options.json_stats); });
 
         engine = start_thread([&] {
             engine_err = rpm_server_engine(server.get());

@@ -73,6 +73,7 @@ class Appender
     void settle(const rpm_outcome &outcome);
     void show_progress(const char *what);
     void summary(bool failed);
+    struct rpm_conn_stats conn_stats() const;
     void print_table(const rpm_facts &facts, double seconds) const;
     void print_json(const rpm_facts &facts, double seconds) const;
 

@@ -23,9 +23,18 @@ static void row(const char *name, const std::string &value)
     fprintf(stderr, "  %-12s %s\n", name, value.c_str());
 }
 
+struct rpm_conn_stats Appender::conn_stats() const
+{
+    struct rpm_conn_stats stats = rpm_conn_stats_init();
+
+    cli::check("statistics", rpm_conn_stats(session_.conn.get(), &stats));
+    return stats;
+}
+
 void Appender::print_table(const rpm_facts &facts, double seconds) const
 {
     struct rpm_log_info info = rpm_log_info_init();
+    struct rpm_conn_stats stats = conn_stats();
     double records = static_cast<double>(acked_);
 
     row("records",
@@ -51,6 +60,9 @@ void Appender::print_table(const rpm_facts &facts, double seconds) const
         row("level", std::string(rpm_level_name(static_cast<rpm_level>(info.level))) +
                          " by method " + rpm_method_name(static_cast<rpm_method>(info.method)) +
                          ", " + domain_text(facts));
+    if (stats.orders > 0)
+        row("orders", std::to_string(stats.orders) + "; " + std::to_string(stats.order_fallbacks) +
+                          " of them the server fulfilled by itself, without the agent");
     row("memory", cli::size_text(static_cast<double>(session_.memory)) + " of this client");
 }
 
@@ -76,6 +88,8 @@ void Appender::print_json(const rpm_facts &facts, double seconds) const
     json["level"] = rpm_level_name(static_cast<rpm_level>(info.level));
     json["method"] = rpm_method_name(static_cast<rpm_method>(info.method));
     facts::add_main(json, facts);
+    json["orders"] = conn_stats().orders;
+    json["order_fallbacks"] = conn_stats().order_fallbacks;
     json["memory_bytes"] = session_.memory;
     printf("%s\n", json.dump(2).c_str());
 }
