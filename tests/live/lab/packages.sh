@@ -36,8 +36,9 @@ TREE_PROGRAMS=(sbin/ndctl bin/ip bin/rdma sbin/tc bin/ss bin/ibv_devinfo bin/ibv
 KERNEL_MODULES=(virtio_pci 9pnet_virtio 9p overlay virtio_net veth sch_netem
     rdma_rxe ib_uverbs rdma_ucm rdma_cm crc32_generic crc32-pclmul crc32c_generic crc32c-intel
     nfit nd_pmem dax_pmem device_dax libnvdimm ext4)
-# The arm64 guest has no RDMA device, and a device tree that declares its NVDIMMs.
+# The arm64 guest has a device tree that declares its NVDIMMs.
 if [ "$ARCH" = aarch64 ]; then
-    KERNEL_MODULES=(virtio_pci 9pnet_virtio 9p overlay crc32c_generic
+    KERNEL_MODULES=(virtio_pci 9pnet_virtio 9p overlay virtio_net
+        rdma_rxe ib_uverbs rdma_ucm rdma_cm crc32_generic crc32c_generic
         of_pmem nd_pmem dax_pmem device_dax libnvdimm ext4)
 fi
