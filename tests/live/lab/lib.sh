@@ -12,6 +12,10 @@
 #   new_pair            create two NVDIMMs; set NVDIMMS, PAIR (the options of boot for a guest with two devices and
 #                       these NVDIMMs) and SHARE (its /run/lab, removed when this process ends)
 #   guest_pair ...      run boot with such a pair
+#   cut_power FILE JOB  SIGKILL to the QEMU whose process id is in FILE, of a boot that runs as JOB: its memory is
+#                       lost, its NVDIMMs keep their bytes. Fails if it has ended already
+#   end_guest FILE JOB  the same for the end of a run, also for a guest that has only just been started
+#   nap_ms N            sleep for N milliseconds
 #
 # CACHE is outside the tree; see README.md for what is in it. ARCH is the guest's: LIBRPM_LAB_ARCH, else x86_64.
 
@@ -117,4 +121,24 @@ new_pair() {
 guest_pair() {
     new_pair
     boot "${PAIR[@]}" "$@"
+}
+
+cut_power() {
+    [ -s "$1" ] || return 1
+    kill -KILL "$(cat "$1")"
+    wait "$2" || true
+    rm -f "$1" # the next one's says that it runs
+}
+
+# shellcheck disable=SC2317 # reached by traps
+end_guest() {
+    local until=$((SECONDS + 10))
+    while kill -0 "$2" 2>/dev/null && [ "$SECONDS" -lt "$until" ]; do
+        kill -KILL "$(cat "$1" 2>/dev/null)" 2>/dev/null && return 0 # else the status before the trap
+        sleep 0.1
+    done
+}
+
+nap_ms() {
+    sleep "$(($1 / 1000)).$(printf %03d $(($1 % 1000)))"
 }
