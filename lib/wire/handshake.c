@@ -166,8 +166,10 @@ int rpmi_auth_get(const struct rpmi_transcript *transcript, const char *secret,
     if (err != 0)
         return err;
     if (!rpmi_mac_same(mac, from + AUTH_AT_MAC))
-        return rpmi_fail(RPM_E_DENIED, "the secret is not the server's, or none was given: "
-                                       "rpm_conn_opts.secret (--secret-file)");
+        return rpmi_fail(RPM_E_DENIED,
+                         "the secret is not the server's, or none was given: name its "
+                         "file by --secret-file (of the library: "
+                         "rpm_conn_opts.secret)");
     wrong = rpmi_layout_get(&rpmi_auth_layout, from, &found);
     if (wrong != NULL)
         return rpmi_fail(RPM_E_PROTO, "an auth message with %s", wrong);

@@ -196,10 +196,10 @@ static int judge_hello(const struct rpm_server *server, const void *bytes, size_
     if (!same_secret(server->secret, hello->secret))
         return rpmi_fail(RPM_E_DENIED,
                          server->secret[0] == '\0'
-                             ? "the server takes no secret: leave out rpm_conn_opts.secret "
-                               "(--secret-file)"
-                             : "the secret is not the server's, or none was given: "
-                               "rpm_conn_opts.secret (--secret-file)");
+                             ? "the server takes no secret: leave out --secret-file (of the "
+                               "library: rpm_conn_opts.secret)"
+                             : "the secret is not the server's, or none was given: name its "
+                               "file by --secret-file (of the library: rpm_conn_opts.secret)");
     return 0;
 }
 
