@@ -7,6 +7,7 @@
 #include "engine/cluster/membership.h"
 
 #include "engine/base/assert.h"
+#include "engine/cluster/advice.h"
 #include "engine/cluster/replica.h"
 #include <dtx/error.h>
 
@@ -80,14 +81,15 @@ ServerState state_of(ServerConnection &connection, const Cluster &cluster)
                     });
 }
 
-StateQuery::StateQuery(Servers &servers, const View &without) : states_(servers.count())
+StateQuery::StateQuery(Servers &servers, const View &without)
+    : cluster_(servers.cluster()), states_(servers.count())
 {
     DTX_ASSERT(!servers.is_open()); /* close() would give up its claims */
     for (uint32_t server = 0; server < servers.count(); server++) {
         if (!without.alive(server))
             continue;
         try {
-            servers.connection(server).connect();
+            servers.connection(server).connect(without);
             states_[server] = read_state(servers.connection(server), servers.cluster());
         } catch (const Fenced &) {
             keep(std::current_exception(), true);
@@ -115,8 +117,8 @@ View StateQuery::usable(const View &without) const
     if (failure_)
         std::rethrow_exception(failure_);
     throw Error(RPM_E_CORRUPT, "no view is in force: the servers disagree which of them are live; "
-                               "promote the others: name the lost ones to dtx-check promote, or "
-                               "to rpm-fs promote for a volume");
+                               "promote the others, and name the lost ones: " +
+                                   operator_command(cluster_, "promote", {}));
 }
 
 View find_view(Servers &servers)

@@ -32,6 +32,7 @@ class StateQuery
   private:
     void keep(std::exception_ptr failure, bool away);
 
+    const Cluster &cluster_;
     States states_;
     std::exception_ptr failure_;
     bool only_away_ = true;

@@ -7,6 +7,7 @@
 #include "engine/cluster/replica.h"
 
 #include "engine/base/assert.h"
+#include "engine/cluster/advice.h"
 #include "engine/cluster/server_connection.h"
 #include "engine/format/description.h"
 #include <dtx/error.h>
@@ -47,27 +48,17 @@ std::string replica_name(const Cluster &cluster, Replica replica)
     return "shard " + std::to_string(replica.shard) + " on " + server_name(cluster, replica.server);
 }
 
-/* The end of an error text: how to rebuild a server whose pool is damaged. */
-static std::string rebuild_advice(uint32_t number)
-{
-    std::string server = " --server " + std::to_string(number) + " URL...";
-
-    return "; if other servers have copies of all its shards, rebuild it from them: stop the "
-           "server, dtx-check promote" +
-           server + ", start it with an empty pool, dtx-check restore" + server +
-           " (of a volume: rpm-fs)";
-}
-
 void fail_damaged(const std::string &what, const Cluster &cluster, Replica replica)
 {
     throw Error(RPM_E_CORRUPT, replica_name(cluster, replica) + ": " + what + " is damaged" +
-                                   rebuild_advice(replica.server));
+                                   rebuild_advice(cluster, replica.server));
 }
 
 void fail_damaged_log(const Cluster &cluster, uint32_t server, const std::string &why)
 {
     throw Error(RPM_E_CORRUPT, "the redo logs on " + server_name(cluster, server) +
-                                   " cannot be taken over: " + why + rebuild_advice(server));
+                                   " cannot be taken over: " + why +
+                                   rebuild_advice(cluster, server));
 }
 
 static std::string differs(const char *what, const std::string &found, const std::string &wanted)
@@ -92,7 +83,7 @@ void certify(const Descriptor &found, const Cluster &cluster, Replica replica)
 
     expect(found.magic == kDescriptorMagic, RPM_E_FOREIGN, where,
            "this is not a shard of a database, or it was not written completely, or it is damaged" +
-               rebuild_advice(replica.server));
+               rebuild_advice(cluster, replica.server));
     if (!is_whole(found))
         fail_damaged("its descriptor", cluster, replica);
     expect(found.format == kFormatVersion, RPM_E_VERSION, where,

@@ -7,6 +7,7 @@
 #include "engine/cluster/server_connection.h"
 
 #include "engine/base/assert.h"
+#include "engine/cluster/advice.h"
 #include "engine/cluster/replica.h"
 #include "engine/format/txn_number.h"
 #include <dtx/error.h>
@@ -28,25 +29,21 @@ std::string server_name(const Cluster &cluster, uint32_t server)
     return "server " + std::to_string(server) + " (" + cluster.options().urls[server] + ")";
 }
 
-/* Behind the commands. */
-static const char *const kOfVolume = " (of a volume: rpm-fs, with its name for the URLs)";
-
-static std::string command(const char *what, uint32_t server)
-{
-    return std::string("dtx-check ") + what + " --server " + std::to_string(server) + " URL...";
-}
-
-/* If the server does not answer, throws Fenced, so that the session tries again: the server may
- * come back, or an operator may start it. Throws other errors at once. */
+/* If the server does not answer or refuses, throws Fenced, so that the session tries again: the
+ * server may come back, or an operator may start it. Throws other errors at once. */
 [[noreturn]] static void fail_connecting(const Cluster &cluster, uint32_t server, int err)
 {
     bool away = err == RPM_E_LOST || err == RPM_E_TIMEDOUT || err == RPM_E_REFUSED;
 
     if (!away)
         fail(err, "connecting to " + server_name(cluster, server));
-    throw Fenced(err, server_name(cluster, server) + " does not answer: " + rpm_last_error() +
-                          "; start it again or, if it is permanently lost, continue without it: " +
-                          command("promote", server) + kOfVolume);
+
+    std::string why = rpm_last_error();
+    std::string advice = err == RPM_E_REFUSED ? refusal_advice(why) : "";
+
+    if (!advice.empty())
+        throw Fenced(err, "connecting to " + server_name(cluster, server) + ": " + why + advice);
+    throw Away(err, server_name(cluster, server) + " does not answer: " + why);
 }
 
 void fail_opening(const Cluster &cluster, uint32_t server, uint32_t shard, int err)
@@ -60,7 +57,8 @@ void fail_opening(const Cluster &cluster, uint32_t server, uint32_t shard, int e
                  " of the database '" + name +
                  "': its pool is empty, or that of another server. Start it with its own pool; or, "
                  "if that is lost, rebuild it from the other copies: " +
-                 command("promote", server) + ", then " + command("restore", server) + kOfVolume);
+                 operator_command(cluster, "promote", { server }) + ", then " +
+                 operator_command(cluster, "restore", { server }));
 }
 
 ShardHeaderRegion::~ShardHeaderRegion()
@@ -175,14 +173,18 @@ void ServerConnection::open_shards(const Placement &placement, bool guarded)
     }
 }
 
-void ServerConnection::connect()
+void ServerConnection::connect(const View &without)
 {
     rpm_facts facts = rpm_facts_init();
 
     if (conn_)
         return;
     DTX_ASSERT(log_ == nullptr && outstanding_ == 0); /* close() ended the previous connection's */
-    conn_.emplace(cluster_, server_);
+    try {
+        conn_.emplace(cluster_, server_);
+    } catch (const Away &away) {
+        throw Fenced(away.code(), away.what() + away_advice(cluster_, server_, without));
+    }
     check(rpm_conn_facts(conn(), &facts), "asking a server for its facts");
     mapped_ = (facts.methods & 1u << RPM_METHOD_STORE) != 0;
     modelled_ = facts.modelled != 0;

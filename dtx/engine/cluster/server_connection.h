@@ -35,10 +35,18 @@
 namespace dtx
 {
 
+/* The server does not answer. The text does not say what to do. */
+class Away : public Fenced
+{
+  public:
+    using Fenced::Fenced;
+};
+
 /* A librpm connection to a server, with the options of the cluster. */
 class RawConnection
 {
   public:
+    /* Throws Away; Fenced, the server refuses for now; Error. */
     RawConnection(const Cluster &cluster, uint32_t server);
     ~RawConnection();
     RawConnection(const RawConnection &) = delete;
@@ -143,7 +151,9 @@ class ServerConnection
     ServerConnection(const ServerConnection &) = delete;
     ServerConnection &operator=(const ServerConnection &) = delete;
 
-    void connect();
+    /* Throws Fenced: the server does not answer, or refuses; the text says what to do, as
+     * away_advice() for a database that goes on without the dead servers of @without. */
+    void connect(const View &without = {});
     /* Claim the log, open the shards, and the locks of shards whose primary is here. The connection
      * is made. Throws Fenced, Error. */
     void open(const Placement &placement, uint32_t coordinator, Claim claim);

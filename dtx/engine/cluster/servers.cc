@@ -56,7 +56,7 @@ void Servers::open(uint32_t coordinator, Claim claim, const View &view)
     placement_.view = view;
     for (auto &connection : connections_)
         if (view.alive(connection->server())) {
-            connection->connect();
+            connection->connect(view);
             connection->open(placement_, coordinator, claim);
         } else {
             connection->close();

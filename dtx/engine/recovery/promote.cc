@@ -79,6 +79,7 @@ class Change
     void open(const View &base, const View &next);
     uint64_t number_after(const StateQuery &answers) const;
     bool is_in_force(const StateQuery &answers, const View &view) const;
+    void expect_copies(const View &view) const;
     void check_promotion(const View &next, const std::vector<uint32_t> &dead) const;
     void propose_to_all(const View &view);
     void accept_by_all(const View &view);
@@ -196,14 +197,20 @@ bool Change::is_in_force(const StateQuery &answers, const View &view) const
     return !begun_ && is_settled(answers.states(), view);
 }
 
-void Change::check_promotion(const View &next, const std::vector<uint32_t> &dead) const
+void Change::expect_copies(const View &view) const
 {
-    Placement placement{ cluster_.shards(), cluster_.options().replicas, next };
+    Placement placement{ cluster_.shards(), cluster_.options().replicas, view };
 
     for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
         expect(placement.copies(shard) > 0, RPM_E_NOCAP,
                "shard " + std::to_string(shard) +
-                   " would have no copy left; promote fewer servers, or restore one first");
+                   " would have no copy left of its rows; promote fewer servers, or restore one "
+                   "first");
+}
+
+void Change::check_promotion(const View &next, const std::vector<uint32_t> &dead) const
+{
+    expect_copies(next);
     for (uint32_t server : dead) {
         DTX_ASSERT(!next.alive(server));
         expect_stopped(cluster_, server);
@@ -216,6 +223,7 @@ Recovery Change::promote(const std::vector<uint32_t> &dead)
 
     for (uint32_t server : dead)
         gone.kill(server);
+    expect_copies(gone); /* before servers are asked: @dead may be all of them */
 
     StateQuery answers(servers_, gone);
     View base = answers.usable(gone);

@@ -19,6 +19,7 @@
 #include "engine/recovery/recover.h"
 
 #include "engine/base/assert.h"
+#include "engine/cluster/advice.h"
 #include "engine/cluster/objects.h"
 #include "engine/cluster/replica.h"
 #include "engine/format/names.h"
@@ -58,8 +59,8 @@ class Logged
                         "a coordinator's log on " + server_name(cluster, server) +
                             " has a record of " + std::to_string(bytes) +
                             " bytes that is not a redo record: the log is damaged or belongs to "
-                            "another program; rebuild the server from the other copies: stop it, "
-                            "dtx-check promote, start it with an empty pool, dtx-check restore");
+                            "another program" +
+                            rebuild_advice(cluster, server));
         std::memcpy(&header, record, sizeof(header));
         holders_[header.txn].set(server);
     }

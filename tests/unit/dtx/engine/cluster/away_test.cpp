@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // away_test.cpp: servers that do not answer, or have lost their pools: how long sessions wait, and
 // what they report to the operator.
+#include "engine/cluster/server_connection.h"
 #include "unit/dtx/engine/restartable.h"
 
+#include <memory>
 #include <optional>
 #include <thread>
 
@@ -84,12 +86,87 @@ TEST_CASE("dtx: a waiting session tells the operator which server is missing and
     std::string why = why_of([&] { Session session(waiting, 0); });
 
     CHECK(contains(why, server + " does not answer: "));
-    CHECK(contains(why,
-                   "start it again or, if it is permanently lost, continue without it: dtx-check "
-                   "promote --server 1 URL..."));
+    CHECK(contains(why, "start it again or, if it is permanently lost, continue without it: "
+                        "dtx-check promote --server 1 URL..."));
     REQUIRE(told.size() == 1);
     CHECK(contains(told[0], server + " does not answer: "));
     CHECK(contains(told[0], "trying again for up to 1 s"));
+}
+
+TEST_CASE("dtx: no promotion is advised of a server that has the only copy of rows", "[unit]")
+{
+    RestartableDatabase single(1);
+    RestartableDatabase db(2);
+    dtx::Options options = db.cluster->options();
+
+    options.retry_us = 1000;
+    options.replicas = 1;
+    dtx::Cluster lone(single.tables.schema, [&] {
+        dtx::Options own = options;
+        own.urls = single.cluster->options().urls;
+        return own;
+    }());
+
+    single.servers[1]->stop();
+    CHECK(
+        contains(why_of([&] { Session session(lone, 0); }),
+                 "start it again: without server 1, shard 1 would have no copy left of its rows"));
+
+    // A database that is being made has no copies yet.
+    options.replicas = 2;
+    dtx::Cluster impatient(db.tables.schema, options);
+
+    db.servers[0]->stop();
+
+    std::string made = why_of([&] { impatient.create(); });
+
+    CHECK(contains(made, "server 0 (" + options.urls[0] + ") does not answer: "));
+    CHECK(!contains(made, "promote"));
+
+    // A command that leaves out server 0 needs server 1.
+    db.servers[1]->stop();
+    std::string why = why_of([&] { (void)impatient.promote({ 0 }); });
+
+    CHECK(contains(why, "server 1 (" + options.urls[1] + ") does not answer: "));
+    CHECK(contains(why, "start it again: without server 0 and server 1, shard 0 would have no copy "
+                        "left of its rows"));
+}
+
+TEST_CASE("dtx: a server at its maximum of clients is not taken for one that is lost", "[unit]")
+{
+    RestartableDatabase db(2);
+    dtx::Options options = db.cluster->options();
+    std::vector<std::unique_ptr<dtx::RawConnection>> all;
+    std::string why = why_of([&] {
+        for (uint32_t i = 0; i < 65; i++)
+            all.push_back(std::make_unique<dtx::RawConnection>(*db.cluster, 0));
+    });
+
+    options.retry_us = 1000;
+    dtx::Cluster impatient(db.tables.schema, options);
+
+    CHECK(all.size() == 64);
+    for (const std::string &text : { why, why_of([&] { Session session(impatient, 0); }) }) {
+        CHECK(contains(text, "connecting to server 0 (" + options.urls[0] +
+                                 "): the server has 64 clients, its maximum"));
+        CHECK(contains(text, "; end one of its clients, or start it with a larger --clients"));
+        CHECK(!contains(text, "promote"));
+    }
+}
+
+TEST_CASE("dtx: a host without an address is not taken for a server that is lost", "[unit]")
+{
+    RestartableDatabase db(2);
+    dtx::Options options = db.cluster->options();
+
+    options.retry_us = 1000;
+    options.urls[2] = "tcp://no.such.host.invalid:7000/pool";
+    dtx::Cluster wrong(db.tables.schema, options);
+    std::string why = why_of([&] { Session session(wrong, 0); });
+
+    CHECK(contains(why, "no address of 'no.such.host.invalid' is known"));
+    CHECK(contains(why, "; correct the host's name in the URL, or have the system know"));
+    CHECK(!contains(why, "promote"));
 }
 
 TEST_CASE(

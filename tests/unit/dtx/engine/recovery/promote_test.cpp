@@ -123,6 +123,11 @@ TEST_CASE("dtx: invalid promotions and restorations are refused", "[unit]")
 
     single.servers[0]->stop();
     CHECK(code_of([&] { single.cluster->promote({ 0 }); }) == RPM_E_NOCAP);
+    for (dtx::Cluster *each : { &cluster, single.cluster.get() }) {
+        std::string why = why_of([&] { each->promote({ 0, 1, 2 }); });
+
+        CHECK(contains(why, "shard 0 would have no copy left of its rows; promote fewer servers"));
+    }
 }
 
 TEST_CASE("dtx: servers in another order are refused, even if each has a copy of all shards",
