@@ -82,10 +82,10 @@ void expect(bool good, int code, const std::string &what)
         throw Error(code, what);
 }
 
-std::string count_differs(const char *what, uint64_t have, uint64_t given)
+std::string count_differs(const char *one, const char *many, uint64_t have, uint64_t given)
 {
-    return std::string("the database has ") + std::to_string(have) + " " + what + ", and " +
-           std::to_string(given) + " were given";
+    return "the database has " + std::to_string(have) + " " + (have == 1 ? one : many) + ", and " +
+           std::to_string(given) + (given == 1 ? " was" : " were") + " given";
 }
 
 std::string command(const char *what, uint32_t server)
@@ -225,9 +225,9 @@ Found find_database(const Wanted &wanted)
 
     found.header = first_header(any, name, contents);
     expect(found.header.shards == wanted.urls.size(), RPM_E_INVAL,
-           count_differs("servers", found.header.shards, wanted.urls.size()));
+           count_differs("server", "servers", found.header.shards, wanted.urls.size()));
     expect(wanted.replicas == 0 || wanted.replicas == found.header.replicas, RPM_E_INVAL,
-           count_differs("copies", found.header.replicas, wanted.replicas));
+           count_differs("copy", "copies", found.header.replicas, wanted.replicas));
     options.replicas = found.header.replicas;
     options.durable = found.header.durable;
 

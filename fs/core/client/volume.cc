@@ -41,6 +41,11 @@ static VolumeRow new_volume_row()
     return row;
 }
 
+static std::string servers_text(size_t count)
+{
+    return std::to_string(count) + (count == 1 ? " server" : " servers");
+}
+
 NewVolume new_volume(const std::string &name, uint64_t bytes, uint64_t per_inode, size_t servers)
 {
     NewVolume wanted{};
@@ -50,11 +55,11 @@ NewVolume new_volume(const std::string &name, uint64_t bytes, uint64_t per_inode
     wanted.sizes.slabs = of_server / kSlabBytes;
     wanted.sizes.inodes = std::max<uint64_t>(64, of_server / per_inode);
     if (!wanted.sizes.fit())
-        throw dtx::Error(RPM_E_INVAL,
-                         std::to_string(bytes) + " bytes on " + std::to_string(servers) +
-                             " servers: each has from " + std::to_string(kSlabBytes) +
-                             " bytes to " + std::to_string(kSlabsMax * kSlabBytes) +
-                             ", and room for at most " + std::to_string(kInodesMax) + " files");
+        throw dtx::Error(RPM_E_INVAL, std::to_string(bytes) + " bytes on " + servers_text(servers) +
+                                          ": each has from " + std::to_string(kSlabBytes) +
+                                          " bytes to " + std::to_string(kSlabsMax * kSlabBytes) +
+                                          ", and room for at most " + std::to_string(kInodesMax) +
+                                          " files");
     return wanted;
 }
 
@@ -163,9 +168,10 @@ OpenVolume find_volume(const std::string &name, dtx::Options options)
 
     if (stored.servers != options.urls.size())
         throw dtx::Error(RPM_E_INVAL,
-                         "the volume '" + name + "' is on " + std::to_string(stored.servers) +
-                             " servers, and " + std::to_string(options.urls.size()) +
-                             " were given; give all of them, in the order in which it was made");
+                         "the volume '" + name + "' is on " + servers_text(stored.servers) +
+                             ", and " + std::to_string(options.urls.size()) +
+                             (options.urls.size() == 1 ? " was" : " were") +
+                             " given; give all of them, in the order in which it was made");
     options.replicas = stored.replicas;
     options.durable = stored.durable;
     limit(options);
