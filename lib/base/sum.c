@@ -14,14 +14,17 @@
 
 struct path {
     uint64_t (*sum)(const void *data, size_t len);
+    uint64_t (*seeded)(const void *data, size_t len, uint64_t seed);
     void (*reset)(XXH3_state_t *state);
     void (*update)(XXH3_state_t *state, const void *data, size_t len);
 };
 
-static const struct path base = { rpmi_sum_base, rpmi_sum_reset_base, rpmi_sum_update_base };
+static const struct path base = { rpmi_sum_base, rpmi_sum_seeded_base, rpmi_sum_reset_base,
+                                  rpmi_sum_update_base };
 #if defined(__x86_64__)
-static const struct path avx2 = { rpmi_sum_avx2, rpmi_sum_reset_avx2, rpmi_sum_update_avx2 };
-static const struct path avx512 = { rpmi_sum_avx512, rpmi_sum_reset_avx512,
+static const struct path avx2 = { rpmi_sum_avx2, rpmi_sum_seeded_avx2, rpmi_sum_reset_avx2,
+                                  rpmi_sum_update_avx2 };
+static const struct path avx512 = { rpmi_sum_avx512, rpmi_sum_seeded_avx512, rpmi_sum_reset_avx512,
                                     rpmi_sum_update_avx512 };
 #endif
 
@@ -54,6 +57,11 @@ uint64_t rpmi_sum_long(const void *data, size_t len)
     return widest()->sum(data, len);
 }
 
+uint64_t rpmi_sum_seeded_long(const void *data, size_t len, uint64_t seed)
+{
+    return widest()->seeded(data, len, seed);
+}
+
 void rpmi_sum_reset(XXH3_state_t *state)
 {
     widest()->reset(state);
@@ -67,6 +75,11 @@ void rpmi_sum_update(XXH3_state_t *state, const void *data, size_t len)
 uint64_t rpmi_sum_base(const void *data, size_t len)
 {
     return XXH3_64bits(data, len);
+}
+
+uint64_t rpmi_sum_seeded_base(const void *data, size_t len, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(data, len, seed);
 }
 
 void rpmi_sum_reset_base(XXH3_state_t *state)

@@ -32,6 +32,7 @@
 
 /* For input longer than RPMI_SUM_SHORT_MAX, by the widest vectors this CPU has. */
 uint64_t rpmi_sum_long(const void *data, size_t len);
+uint64_t rpmi_sum_seeded_long(const void *data, size_t len, uint64_t seed);
 
 /* Start a state, and add to it, by the widest vectors. Both use the same width: bytes that were
  * stored in narrow pieces cannot be loaded as one vector until the stores have reached the
@@ -46,16 +47,29 @@ void rpmi_sum_update_base(XXH3_state_t *state, const void *data, size_t len);
 void rpmi_sum_update_avx2(XXH3_state_t *state, const void *data, size_t len);
 void rpmi_sum_update_avx512(XXH3_state_t *state, const void *data, size_t len);
 
-/* Paths of rpmi_sum_long(), for it and for the test that they agree. */
+/* Paths of rpmi_sum_long() and rpmi_sum_seeded_long(), for these and for the tests that they agree.
+ */
 uint64_t rpmi_sum_base(const void *data, size_t len);
 uint64_t rpmi_sum_avx2(const void *data, size_t len);
 uint64_t rpmi_sum_avx512(const void *data, size_t len);
+uint64_t rpmi_sum_seeded_base(const void *data, size_t len, uint64_t seed);
+uint64_t rpmi_sum_seeded_avx2(const void *data, size_t len, uint64_t seed);
+uint64_t rpmi_sum_seeded_avx512(const void *data, size_t len, uint64_t seed);
 
 static inline uint64_t rpmi_sum(const void *data, size_t len)
 {
     if (len > RPMI_SUM_SHORT_MAX)
         return rpmi_sum_long(data, len);
     return XXH3_64bits(data, len);
+}
+
+/* With a seed; 0: the same value as rpmi_sum(). Other CPUs may change @data meanwhile: no address
+ * and no branch depends on its bytes. */
+static inline uint64_t rpmi_sum_seeded(const void *data, size_t len, uint64_t seed)
+{
+    if (len > RPMI_SUM_SHORT_MAX)
+        return rpmi_sum_seeded_long(data, len, seed);
+    return XXH3_64bits_withSeed(data, len, seed);
 }
 
 /* The same value over input that comes in pieces. */
@@ -66,6 +80,13 @@ struct rpmi_sum_stream {
 static inline void rpmi_sum_begin(struct rpmi_sum_stream *stream)
 {
     rpmi_sum_reset(&stream->state);
+}
+
+/* With a seed. For long input: the first piece is not loaded as fast as after rpmi_sum_begin(). */
+static inline void rpmi_sum_begin_seeded(struct rpmi_sum_stream *stream, uint64_t seed)
+{
+    XXH3_INITSTATE(&stream->state);
+    (void)XXH3_64bits_reset_withSeed(&stream->state, seed);
 }
 
 static inline void rpmi_sum_more(struct rpmi_sum_stream *stream, const void *data, size_t len)

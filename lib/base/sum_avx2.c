@@ -12,6 +12,11 @@ uint64_t rpmi_sum_avx2(const void *data, size_t len)
     return XXH3_64bits(data, len);
 }
 
+uint64_t rpmi_sum_seeded_avx2(const void *data, size_t len, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(data, len, seed);
+}
+
 void rpmi_sum_reset_avx2(XXH3_state_t *state)
 {
     XXH3_INITSTATE(state);

@@ -11,4 +11,5 @@ TEST_CASE("sum: the AVX2 path gives the common path's value at every length", "[
         SKIP("this CPU has no AVX2");
 #endif
     check_sum_path(rpmi_sum_avx2);
+    check_seeded_path(rpmi_sum_seeded_avx2);
 }

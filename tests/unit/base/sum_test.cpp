@@ -11,12 +11,23 @@ TEST_CASE("sum: is XXH3 as published", "[unit]")
 {
     // XXH3_64bits() of no bytes, from the specification's reference vectors.
     REQUIRE(rpmi_sum("", 0) == 0x2d06800538d394c2ull);
+    REQUIRE(rpmi_sum_seeded("", 0, 0) == 0x2d06800538d394c2ull);
+    REQUIRE(rpmi_sum_seeded("", 0, 0x9e3779b185ebca8dull) == 0xa8a6b918b2f0364aull);
 }
 
 TEST_CASE("sum: the chosen path gives the common path's value at every length", "[unit]")
 {
     check_sum_path(rpmi_sum_long);
     check_sum_path(rpmi_sum);
+    check_seeded_path(rpmi_sum_seeded);
+    check_seeded_path([](const void *data, size_t len, uint64_t seed) {
+        rpmi_sum_stream stream;
+
+        rpmi_sum_begin_seeded(&stream, seed);
+        rpmi_sum_more(&stream, data, len / 3);
+        rpmi_sum_more(&stream, static_cast<const char *>(data) + len / 3, len - len / 3);
+        return rpmi_sum_end(&stream);
+    });
 }
 
 TEST_CASE("sum: one flipped bit changes it", "[unit]")
