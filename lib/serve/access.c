@@ -10,8 +10,10 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/sum.h"
 #include "pmem/cpu_copy.h"
 #include "serve/serve.h"
+#include "wire/steps.h"
 
 #include <string.h>
 
@@ -140,6 +142,13 @@ void rpmi_request_load(struct rpm_server *server, const struct rpmi_span *span, 
     } else {
         memcpy(into, from, len);
     }
+}
+
+uint64_t rpmi_request_sum(struct rpm_server *server, const struct rpmi_span *span, uint64_t len,
+                          uint64_t seed)
+{
+    RPM_ASSERT(len > 0 && len <= RPMI_SUM_BYTES_MAX); /* clients wait for the lock */
+    return rpmi_sum_seeded(address_of(server, span, len), len, seed);
 }
 
 /* The memory of the part, which the client must be allowed to read. */

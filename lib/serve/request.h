@@ -24,7 +24,7 @@ struct rpm_server;
 /* The kinds of steps that the engine carries out, as an accept message says them. */
 #define RPMI_SERVE_STEPS                                                                           \
     (1u << RPMI_STEP_READ | 1u << RPMI_STEP_WRITE | 1u << RPMI_STEP_CAS | 1u << RPMI_STEP_FAA |    \
-     1u << RPMI_STEP_PROVE | 1u << RPMI_STEP_WATCH)
+     1u << RPMI_STEP_PROVE | 1u << RPMI_STEP_WATCH | 1u << RPMI_STEP_SUM)
 
 #define RPMI_DIRTY_MAX 64u
 #define RPMI_PROOFS_MAX 64u
@@ -69,9 +69,12 @@ int rpmi_request_access(struct rpm_server *server, uint32_t client, const struct
                         const struct rpmi_part *part, struct rpmi_batch *batch);
 
 /* On a @span that the service allowed: read its bytes into @into, an aligned word by one load;
- * change an aligned word of DRAM and return its old value. */
+ * return the checksum of its bytes as they are, which clients may change meanwhile; change an
+ * aligned word of DRAM and return its old value. */
 void rpmi_request_load(struct rpm_server *server, const struct rpmi_span *span, void *into,
                        uint64_t len);
+uint64_t rpmi_request_sum(struct rpm_server *server, const struct rpmi_span *span, uint64_t len,
+                          uint64_t seed);
 uint64_t rpmi_request_change(struct rpm_server *server, const struct rpmi_span *span,
                              const struct rpmi_op *op);
 

@@ -43,15 +43,15 @@ static int check_access(void *context, const struct rpmi_step *step)
 {
     struct serve_walk *walk = context;
     struct rpmi_span *span = span_of(walk, step);
+    bool only_reads = step->kind == RPMI_STEP_WATCH || step->kind == RPMI_STEP_SUM;
     enum rpmi_right right;
     int err;
 
     if (step->kind == RPMI_STEP_PROVE)
         return 0; /* any client may ask: the answer proves something to the writer alone */
-    right =
-        step->kind == RPMI_STEP_WATCH ? RPMI_RIGHT_READ : rpmi_op_right(rpmi_step_op(step).kind);
+    right = only_reads ? RPMI_RIGHT_READ : rpmi_op_right(rpmi_step_op(step).kind);
     err = rpmi_service_access(walk->server->service, walk->client, step->key, step->offset,
-                              step->len, right, span);
+                              step->kind == RPMI_STEP_SUM ? step->range : step->len, right, span);
     if (err == 0 && right == RPMI_RIGHT_ATOMIC &&
         (span->area != RPMI_AREA_DRAM || !rpmi_is_aligned(span->offset, sizeof(uint64_t))))
         return RPM_E_DENIED;
@@ -137,6 +137,11 @@ static int carry_out_step(void *context, const struct rpmi_step *step, void *res
     }
     if (step->kind == RPMI_STEP_WATCH) { /* found it before the first step was carried out */
         memcpy(result, &walk->watched, sizeof(walk->watched));
+        return 0;
+    }
+    if (step->kind == RPMI_STEP_SUM) {
+        found = rpmi_request_sum(walk->server, span_of(walk, step), step->range, step->operand);
+        memcpy(result, &found, sizeof(found));
         return 0;
     }
     if (step->kind == RPMI_STEP_READ) {

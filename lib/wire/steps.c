@@ -62,6 +62,13 @@ static const struct rpmi_field WATCH_FIELDS[] = {
     RPMI_NUMBER(24, struct rpmi_step, operand),
 };
 
+/* @operand is its seed. */
+static const struct rpmi_field SUM_FIELDS[] = {
+    HEAD,
+    RPMI_NUMBER(16, struct rpmi_step, range),
+    RPMI_NUMBER(24, struct rpmi_step, operand),
+};
+
 struct answer {
     uint32_t done;
 };
@@ -79,6 +86,8 @@ const struct rpmi_layout rpmi_faa_layout = RPMI_LAYOUT("FAA", FAA_FIELDS, HEAD_B
 const struct rpmi_layout rpmi_prove_layout = RPMI_LAYOUT("PROVE", PROVE_FIELDS, PROVE_BYTES);
 const struct rpmi_layout rpmi_watch_layout =
     RPMI_LAYOUT("WATCH", WATCH_FIELDS, HEAD_BYTES + 2 * WORD_BYTES);
+const struct rpmi_layout rpmi_sum_layout =
+    RPMI_LAYOUT("SUM", SUM_FIELDS, HEAD_BYTES + 2 * WORD_BYTES);
 const struct rpmi_layout rpmi_steps_answer_layout =
     RPMI_LAYOUT("front of an answer to a list", ANSWER_FIELDS, RPMI_STEPS_ANSWER_HEAD);
 
@@ -96,6 +105,7 @@ uint32_t rpmi_step_bytes(const struct rpmi_step *step)
         return HEAD_BYTES + whole_words(step->len);
     case RPMI_STEP_CAS:
     case RPMI_STEP_WATCH:
+    case RPMI_STEP_SUM:
         return HEAD_BYTES + 2 * WORD_BYTES;
     case RPMI_STEP_PROVE:
         return PROVE_BYTES;
@@ -127,6 +137,8 @@ uint32_t rpmi_step_put(void *to, const struct rpmi_step *step)
         rpmi_layout_put_inline(&rpmi_prove_layout, to, step);
     } else if (step->kind == RPMI_STEP_WATCH) {
         rpmi_layout_put_inline(&rpmi_watch_layout, to, step);
+    } else if (step->kind == RPMI_STEP_SUM) {
+        rpmi_layout_put_inline(&rpmi_sum_layout, to, step);
     } else if (bytes > HEAD_BYTES) {
         rpmi_layout_put_inline(&rpmi_must_read_layout, to, step);
     }
@@ -148,6 +160,7 @@ static bool is_well_formed(const struct rpmi_step *step)
         return (step->flags & ~RPMI_STEP_MUST) == 0 && word;
     case RPMI_STEP_FAA:
     case RPMI_STEP_WATCH:
+    case RPMI_STEP_SUM:
         return step->flags == 0 && word;
     case RPMI_STEP_PROVE:
         return step->flags == 0 && step->key == 0 && step->len == RPMI_CERTIFICATE_BYTES;
@@ -163,6 +176,13 @@ static bool may_watch(const struct rpmi_steps *steps, const struct rpmi_step *st
            step->operand <= RPMI_WATCH_US_MAX;
 }
 
+/* The server computes for a short time only, since other clients wait meanwhile. */
+static bool may_sum(const struct rpmi_steps *steps, const struct rpmi_step *step)
+{
+    RPM_ASSERT(steps->summed <= RPMI_SUM_BYTES_MAX);
+    return step->range > 0 && step->range <= RPMI_SUM_BYTES_MAX - steps->summed;
+}
+
 __attribute__((cold)) static int invalid_list(const char *what)
 {
     return rpmi_fail(RPM_E_PROTO, "invalid list of steps: %s", what);
@@ -175,6 +195,7 @@ void rpmi_steps_begin(struct rpmi_steps *steps, const void *list, uint32_t bytes
     steps->taken = 0;
     steps->result = RPMI_STEPS_ANSWER_HEAD;
     steps->result_to = RPMI_STEPS_ANSWER_HEAD;
+    steps->summed = 0;
 }
 
 int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step)
@@ -210,6 +231,11 @@ int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step)
         if (!may_watch(steps, step))
             return invalid_list("a WATCH that is not its first step, is not aligned, or waits for "
                                 "no time or more than a second");
+    } else if (step->kind == RPMI_STEP_SUM) {
+        (void)rpmi_layout_get_inline(&rpmi_sum_layout, from, step);
+        if (!may_sum(steps, step))
+            return invalid_list("a SUM of no bytes, or SUMs of more than 1048576 bytes together");
+        steps->summed += (uint32_t)step->range;
     } else if (bytes > HEAD_BYTES) {
         (void)rpmi_layout_get_inline(&rpmi_must_read_layout, from, step);
     }

@@ -19,7 +19,8 @@
 #define RPMI_STEPS_BYTES 4096u /* of a list, and of an answer, at most */
 #define RPMI_STEPS_MAX 64u
 #define RPMI_STEPS_ANSWER_HEAD 8u
-#define RPMI_WATCH_US_MAX 1000000u /* a WATCH waits so long at most */
+#define RPMI_WATCH_US_MAX 1000000u    /* a WATCH waits so long at most */
+#define RPMI_SUM_BYTES_MAX (1u << 20) /* of the ranges of all SUMs in a list */
 
 enum rpmi_step_kind {
     RPMI_STEP_READ = 1,
@@ -28,8 +29,9 @@ enum rpmi_step_kind {
     RPMI_STEP_FAA = 4,
     RPMI_STEP_PROVE = 5, /* which records of a log, from one LSN to another, are whole? Its result
                             is a certificate (wire/certificate.h) */
-    RPMI_STEP_WATCH = 6  /* the first of its list: the server holds the list until the word differs
+    RPMI_STEP_WATCH = 6, /* the first of its list: the server holds the list until the word differs
                             from @expect, or @operand us have passed; then the list ends here */
+    RPMI_STEP_SUM = 7    /* the checksum (base/sum.h) of the @range bytes, with the seed @operand */
 };
 
 enum rpmi_step_flag {
@@ -41,25 +43,27 @@ enum rpmi_step_flag {
 struct rpmi_layout; /* wire/layout.h */
 
 /* The tables of a step: its head, and the words that follow the head of a READ with MUST, a CAS, a
- * FAA, a PROVE and a WATCH. The bytes that follow that of a WRITE have no table, because their
- * number varies. */
+ * FAA, a PROVE, a WATCH and a SUM. The bytes that follow that of a WRITE have no table, because
+ * their number varies. */
 extern const struct rpmi_layout rpmi_step_layout;
 extern const struct rpmi_layout rpmi_must_read_layout;
 extern const struct rpmi_layout rpmi_cas_layout;
 extern const struct rpmi_layout rpmi_faa_layout;
 extern const struct rpmi_layout rpmi_prove_layout;
 extern const struct rpmi_layout rpmi_watch_layout;
+extern const struct rpmi_layout rpmi_sum_layout;
 extern const struct rpmi_layout rpmi_steps_answer_layout;
 
 struct rpmi_step {
-    uint8_t kind;     /* enum rpmi_step_kind */
-    uint8_t flags;    /* enum rpmi_step_flag */
-    uint16_t len;     /* bytes at the server, at least 1; of a CAS, FAA or WATCH 8; of a PROVE those
-                      of its result, RPMI_CERTIFICATE_BYTES */
-    uint32_t key;     /* of a PROVE 0 */
-    uint64_t offset;  /* of a PROVE the LSN of the first record */
-    uint64_t expect;  /* CAS, READ with MUST, WATCH */
-    uint64_t operand; /* CAS, FAA; of a WATCH the longest wait in microseconds */
+    uint8_t kind;    /* enum rpmi_step_kind */
+    uint8_t flags;   /* enum rpmi_step_flag */
+    uint16_t len;    /* bytes at the server, at least 1; of a CAS, FAA or WATCH 8; of a SUM or PROVE
+                      those of its result, 8 or RPMI_CERTIFICATE_BYTES */
+    uint32_t key;    /* of a PROVE 0 */
+    uint64_t offset; /* of a PROVE the LSN of the first record */
+    uint64_t expect; /* CAS, READ with MUST, WATCH */
+    uint64_t operand; /* CAS, FAA; of a WATCH the longest wait in microseconds; of a SUM the seed */
+    uint64_t range;   /* SUM: bytes at the server, 1..RPMI_SUM_BYTES_MAX */
     const void *data; /* WRITE: @len bytes; of a decoded step, in the list */
     uint64_t log_id;  /* PROVE; so are the rest */
     uint64_t end_lsn; /* behind the last record */
@@ -79,6 +83,7 @@ struct rpmi_steps {
     uint32_t taken;     /* steps so far */
     uint32_t result;    /* offset in the answer of the result of the step taken last */
     uint32_t result_to; /* and of the next step */
+    uint32_t summed;    /* bytes of the ranges of the SUMs so far */
 };
 
 void rpmi_steps_begin(struct rpmi_steps *steps, const void *list, uint32_t bytes);

@@ -182,6 +182,10 @@ def inputs():
                   "watch": struct.pack("<H", 24) + bytes(8) + block["watch"],
                   "watch_ends": struct.pack("<H", 24) + bytes(8) + block["watch"][:16] + bytes(8) + block["watch"][24:],
                   "watch_second": struct.pack("<H", 32) + bytes(8) + block["watch"][32:] + block["watch"][:32],
+                  "sum": struct.pack("<H", 16) + bytes(8) + block["sum"],
+                  "sums": struct.pack("<H", 24) + bytes(8) + block["sum"] * 2,
+                  "sums_of_too_much": struct.pack("<H", 24) + bytes(8) + block["sum"] + block["sum"][:16]
+                                      + struct.pack("<Q", (1 << 20) - 5999) + block["sum"][24:],
                   "ends": struct.pack("<H", 200) + b"\0\0\0\7" + bytes(4) + block["steps"]},
         "stream_answer": {
             name: bytes([posted, packet]) + b"".join(

@@ -24,6 +24,7 @@ struct Stepper {
     uint32_t judged = 0;
     uint32_t done = 0;
     bool ended = false;
+    uint64_t summed = 0; // bytes
 };
 
 int may(void *context, const rpmi_step *)
@@ -45,6 +46,8 @@ int act(void *context, const rpmi_step *step, void *result)
     if (step->kind != RPMI_STEP_WRITE && step->len == sizeof(word))
         memcpy(result, &word, sizeof(word));
     FUZZ_CHECK(step->kind != RPMI_STEP_WATCH || ours->done == 1); // it is the first of its list
+    ours->summed += step->kind == RPMI_STEP_SUM ? step->range : 0;
+    FUZZ_CHECK(step->range <= RPMI_SUM_BYTES_MAX && ours->summed <= RPMI_SUM_BYTES_MAX);
     ours->ended = step->kind == RPMI_STEP_WATCH
                       ? step->expect == word
                       : (step->flags & RPMI_STEP_MUST) != 0 && step->expect != word;

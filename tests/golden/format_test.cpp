@@ -228,7 +228,7 @@ TEST_CASE("golden: an accept message is encoded to and decoded from the golden b
     REQUIRE(accepted.facts.memory_node == 0);
     REQUIRE(accepted.facts.port_node == -1);
     REQUIRE(accepted.facts.modelled == 1);
-    REQUIRE(accepted.steps == 0x7e);
+    REQUIRE(accepted.steps == 0xfe);
     rpmi_accept_put(made.data(), &accepted);
     REQUIRE(made == expected);
 }

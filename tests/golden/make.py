@@ -197,7 +197,7 @@ def accept():
              (0, "memory node"), (-1, "port node: unknown"), (1, "modelled")]
     for i, (value, note) in enumerate(facts):
         b.u32(56 + 4 * i, value, note)
-    b.u32(108, 0x7e, "steps: READ to WATCH")
+    b.u32(108, 0xfe, "steps: READ to SUM")
     return b
 
 
@@ -340,6 +340,27 @@ def watch_answer():
     b.u32(0, 2, "done")
     b.u64(8, 7, "of the WATCH")
     b.raw(16, bytes(range(3)), "of the READ")
+    return b
+
+
+SUMMED = bytes(range(200)) * 30
+
+
+def sum_steps():
+    b = Block(32)
+    b.raw(0, bytes([7, 0]), "kind and flags: SUM")
+    b.raw(2, struct.pack("<H", 8), "len")
+    b.u32(4, 3, "key")
+    b.u64(8, (1 << 44) + 1, "offset")
+    b.u64(16, len(SUMMED), "range")
+    b.u64(24, (5 << 32) + 7, "seed")
+    return b
+
+
+def sum_answer():
+    b = Block(8 + 8)
+    b.u32(0, 1, "done")
+    b.u64(8, xxh3(SUMMED, (5 << 32) + 7), "of the SUM")
     return b
 
 
@@ -506,6 +527,8 @@ def golden():
         "message_result": ("FORMAT.md section 11: a result", message_result()),
         "watch": ("FORMAT.md section 12: a list that begins with a WATCH", watch()),
         "watch_answer": ("FORMAT.md section 12: the answer to it", watch_answer()),
+        "sum": ("FORMAT.md section 12: a list of a SUM", sum_steps()),
+        "sum_answer": ("FORMAT.md section 12: the answer to it", sum_answer()),
         "steps": ("FORMAT.md section 12: a list of steps", steps()),
         "segment": ("FORMAT.md section 13: a segment of two records", segment()),
         "certificate": ("FORMAT.md section 12: a certificate", certificate()),

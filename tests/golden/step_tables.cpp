@@ -79,6 +79,30 @@ static std::vector<Format> watch_formats()
     };
 }
 
+static std::vector<Format> sum_formats()
+{
+    return {
+        { TABLE(step), // a SUM
+          "sum",
+          0,
+          32,
+          recode_step,
+          { { "kind", { 0, 1, 2, 4, 5, 6, 8, 255 } },
+            { "flags", { 1, 2, 4, 32, 128, 255 } },
+            { "len", { 0, 7, 9, UINT16_MAX } },
+            { "key", {} },
+            { "offset", {} } },
+          true },
+        { TABLE(sum),
+          "sum",
+          0,
+          32,
+          recode_step,
+          { { "range", { 0, 1048577, UINT32_MAX, 1ull << 32, UINT64_MAX } }, { "operand", {} } },
+          true },
+    };
+}
+
 // The steps of the golden list, in their order.
 std::vector<Format> step_formats()
 {
@@ -138,6 +162,8 @@ std::vector<Format> step_formats()
     };
 
     for (const Format &format : watch_formats())
+        all.push_back(format);
+    for (const Format &format : sum_formats())
         all.push_back(format);
     return all;
 }

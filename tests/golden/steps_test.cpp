@@ -2,6 +2,7 @@
 // steps_test.cpp: the bytes of FORMAT.md section 12: a list of steps, and the answer to it.
 extern "C" {
 #include "base/assert.h"
+#include "base/sum.h"
 #include "wire/certificate.h"
 #include "wire/steps.h"
 }
@@ -107,6 +108,38 @@ TEST_CASE("golden: a list that begins with a WATCH, and its answer, are the gold
     uint32_t at = rpmi_step_put(made.data(), &room[0]);
     at += rpmi_step_put(&made[at], &room[1]);
     CHECK(at == list.size());
+    CHECK(made == list);
+}
+
+TEST_CASE("golden: a list of a SUM, and its answer, are the golden bytes", "[golden]")
+{
+    Bytes list = golden("sum");
+    Bytes expected = golden("sum_answer");
+    Bytes made(list.size(), 0xff);
+    Bytes answer(expected.size(), 0xff);
+    Bytes bytes(6000);
+    rpmi_step room[RPMI_STEPS_MAX];
+    rpmi_stepper stepper = {};
+
+    for (size_t i = 0; i < bytes.size(); i++)
+        bytes[i] = static_cast<unsigned char>(i % 200);
+    stepper.context = bytes.data();
+    stepper.room = room;
+    stepper.check = [](void *, const rpmi_step *) { return 0; };
+    stepper.carry_out = [](void *context, const rpmi_step *step, void *result) {
+        uint64_t sum = rpmi_sum_seeded(context, step->range, step->operand);
+
+        memcpy(result, &sum, sizeof(sum));
+        return 0;
+    };
+    REQUIRE(rpmi_steps_walk(&stepper, list.data(), list.size(), answer.data(), answer.size()) == 0);
+    CHECK(answer == expected);
+    CHECK(room[0].kind == RPMI_STEP_SUM);
+    CHECK(room[0].key == 3);
+    CHECK(room[0].offset == (1ull << 44) + 1);
+    CHECK(room[0].range == bytes.size());
+    CHECK(room[0].operand == (5ull << 32) + 7);
+    CHECK(rpmi_step_put(made.data(), &room[0]) == list.size());
     CHECK(made == list);
 }
 

@@ -63,8 +63,14 @@ static void settle_lines(struct rpmi_machine *machine, enum rpmi_sim_place place
 void rpmi_sim_cpu_load(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
                        void *to, uint64_t len)
 {
+    memcpy(to, rpmi_sim_cpu_view(machine, place, offset, len), len);
+}
+
+const void *rpmi_sim_cpu_view(struct rpmi_machine *machine, enum rpmi_sim_place place,
+                              uint64_t offset, uint64_t len)
+{
     settle_lines(machine, place, offset, len);
-    memcpy(to, rpmi_sim_media_at(&machine->media, place, offset, len), len);
+    return rpmi_sim_media_at(&machine->media, place, offset, len);
 }
 
 static void store_dram(struct rpmi_machine *machine, uint64_t offset, const void *from,

@@ -49,6 +49,9 @@ void rpmi_sim_cpu_leave(struct rpmi_machine *machine);
 
 void rpmi_sim_cpu_load(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
                        void *to, uint64_t len);
+/* The same bytes where they are, until the next event. */
+const void *rpmi_sim_cpu_view(struct rpmi_machine *machine, enum rpmi_sim_place place,
+                              uint64_t offset, uint64_t len);
 void rpmi_sim_cpu_store(struct rpmi_machine *machine, enum rpmi_sim_place place, uint64_t offset,
                         const void *from, uint64_t len);
 

@@ -13,6 +13,7 @@
  */
 #include "base/bytes.h"
 #include "base/canary.h"
+#include "base/sum.h"
 #include "sim/device/world.h"
 
 struct sim_walk {
@@ -29,16 +30,15 @@ static int locate(const struct sim_walk *walk, const struct rpmi_step *step,
                   struct rpmi_sim_address *address)
 {
     static const uint32_t kinds[] = {
-        [RPMI_STEP_READ] = RPMI_SIM_READ,
-        [RPMI_STEP_WRITE] = RPMI_SIM_COPY,
-        [RPMI_STEP_CAS] = RPMI_SIM_CAS,
-        [RPMI_STEP_FAA] = RPMI_SIM_FAA,
+        [RPMI_STEP_READ] = RPMI_SIM_READ, [RPMI_STEP_WRITE] = RPMI_SIM_COPY,
+        [RPMI_STEP_CAS] = RPMI_SIM_CAS,   [RPMI_STEP_FAA] = RPMI_SIM_FAA,
+        [RPMI_STEP_SUM] = RPMI_SIM_READ,
     };
     struct rpmi_sim_access wanted = {
         .key = step->key,
         .rights = rpmi_kind_rights(kinds[step->kind]),
         .offset = step->offset,
-        .len = step->len,
+        .len = step->kind == RPMI_STEP_SUM ? step->range : step->len,
     };
 
     return rpmi_machine_access(walk->packet->client, &wanted, address);
@@ -88,6 +88,14 @@ static void write(const struct sim_walk *walk, const struct rpmi_step *step,
         rpmi_sim_cpu_store(walk->machine, address->place, address->offset, step->data, step->len);
 }
 
+static uint64_t sum(struct rpmi_machine *machine, const struct rpmi_step *step,
+                    const struct rpmi_sim_address *address)
+{
+    const void *bytes = rpmi_sim_cpu_view(machine, address->place, address->offset, step->range);
+
+    return rpmi_sum_seeded(bytes, step->range, step->operand);
+}
+
 static int prove(const struct sim_walk *walk, const struct rpmi_step *step, void *result)
 {
     struct rpmi_machine *machine = walk->machine;
@@ -117,6 +125,8 @@ static int carry_out_step(void *context, const struct rpmi_step *step, void *res
         (void)rpmi_sim_cpu_fence(machine);
     if (step->kind == RPMI_STEP_READ)
         rpmi_sim_cpu_load(machine, address.place, address.offset, result, step->len);
+    else if (step->kind == RPMI_STEP_SUM)
+        rpmi_store64(result, sum(machine, step, &address));
     else if (step->kind == RPMI_STEP_WRITE)
         write(walk, step, &address);
     else if (step->kind == RPMI_STEP_CAS)

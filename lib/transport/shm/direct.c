@@ -21,6 +21,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/sum.h"
 #include "pmem/cpu_copy.h"
 #include "pool/service.h"
 #include "transport/membarrier.h"
@@ -316,8 +317,23 @@ static bool step_publishes(const struct rpmi_direct *direct, const struct rpmi_s
     const unsigned char *base = direct->key[step->key].base;
 
     if (step->kind != RPMI_STEP_WRITE)
-        return step->kind != RPMI_STEP_READ;
+        return step->kind != RPMI_STEP_READ && step->kind != RPMI_STEP_SUM;
     return base >= direct->dram && base < direct->dram + direct->dram_bytes;
+}
+
+/* Of bytes that other processes may change meanwhile. */
+static int do_sum(struct rpmi_shm *shm, const struct rpmi_step *step, void *result)
+{
+    int err = 0;
+    const struct rpmi_shm_key *key =
+        find(&shm->direct, step->key, RPMI_RIGHT_READ, step->offset, step->range, &err);
+    uint64_t sum;
+
+    if (key == NULL)
+        return err;
+    sum = rpmi_sum_seeded(key->base + step->offset, step->range, step->operand);
+    memcpy(result, &sum, sizeof(sum));
+    return 0;
 }
 
 static int step_act(void *context, const struct rpmi_step *step, void *result)
@@ -330,6 +346,8 @@ static int step_act(void *context, const struct rpmi_step *step, void *result)
         drain(walk->section);
     /* A step sees no older state than the step before it saw. */
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (step->kind == RPMI_STEP_SUM)
+        return do_sum(walk->shm, step, result);
     switch (op.kind) {
     case RPMI_OP_READ:
         return do_read(walk->shm, op.key, op.offset, op.into, op.len);

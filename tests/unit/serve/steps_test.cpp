@@ -5,6 +5,7 @@
 #include "support/server.h"
 
 extern "C" {
+#include "base/sum.h"
 #include "serve/request.h"
 #include "serve/serve.h"
 #include "wire/frame.h"
@@ -203,6 +204,92 @@ TEST_CASE("steps: a word is read once, even if the client changes the answer's m
     CHECK(rpmi_load64(&bench.answer[16]) == 5);
     CHECK(rpmi_load64(&bench.answer[24]) == 5);
     CHECK(rpmi_load64(&bench.answer[32]) == 0);
+}
+
+namespace
+{
+
+// One SUM, carried out: its result, or what the list fails with.
+int sum_at(StepsBench &bench, uint32_t key, uint64_t offset, uint64_t range, uint64_t *sum)
+{
+    rpmi_step step = {};
+
+    step.kind = RPMI_STEP_SUM;
+    step.len = 8;
+    step.key = key;
+    step.offset = offset;
+    step.range = range;
+    step.operand = 77;
+    bench.renew();
+    bench.list.resize(rpmi_step_bytes(&step));
+    rpmi_step_put(bench.list.data(), &step);
+    bench.answer.resize(16, 0xee);
+    int err = bench.run();
+    memcpy(sum, &bench.answer[8], sizeof(*sum));
+    return err;
+}
+
+} // namespace
+
+TEST_CASE("steps: a SUM is that of the bytes in the pool or in DRAM, and changes nothing", "[unit]")
+{
+    StepsBench bench;
+    const unsigned char *rows = bench.server->pool.base + bench.rows_at;
+    const unsigned char *words = bench.server->dram.base + bench.words_at;
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < 8192; i++) {
+        bench.server->pool.base[bench.rows_at + i] = static_cast<unsigned char>(i * 7 + i / 251);
+        bench.server->dram.base[bench.words_at + i] = static_cast<unsigned char>(i * 3 + i / 241);
+    }
+    for (auto [offset, range] : { std::pair<uint64_t, uint64_t>{ 0, 8192 },
+                                  { 1, 8191 },
+                                  { 5, 1 },
+                                  { 8191, 1 },
+                                  { 100, 241 },
+                                  { 3, 4096 } }) {
+        CAPTURE(offset, range);
+        REQUIRE(sum_at(bench, bench.rows, offset, range, &sum) == 0);
+        CHECK(sum == XXH3_64bits_withSeed(rows + offset, range, 77));
+        CHECK(bench.done() == 1);
+        REQUIRE(sum_at(bench, bench.words, offset, range, &sum) == 0);
+        CHECK(sum == XXH3_64bits_withSeed(words + offset, range, 77));
+    }
+    CHECK_FALSE(bench.batch.unfenced);
+    CHECK_FALSE(bench.batch.changed);
+}
+
+TEST_CASE("steps: a SUM of bytes that the client may not read is refused", "[unit]")
+{
+    StepsBench bench;
+    uint64_t sum = 0;
+
+    CHECK(sum_at(bench, bench.rows, 0, 8193, &sum) == RPM_E_RANGE);
+    CHECK(sum_at(bench, bench.rows, 8192, 1, &sum) == RPM_E_RANGE);
+    CHECK(sum_at(bench, bench.rows, UINT64_MAX, 2, &sum) == RPM_E_RANGE);
+    CHECK(sum_at(bench, bench.rows, 0, RPMI_SUM_BYTES_MAX, &sum) == RPM_E_RANGE);
+    CHECK(sum_at(bench, 77, 0, 8, &sum) == RPM_E_DENIED);
+    CHECK(sum == 0xeeeeeeeeeeeeeeee); // nothing was returned
+}
+
+TEST_CASE("steps: a SUM sees what the steps before it wrote", "[unit]")
+{
+    StepsBench bench;
+    rpmi_step step = {};
+    uint64_t sum = 0;
+
+    step.kind = RPMI_STEP_SUM;
+    step.len = 8;
+    step.key = bench.rows;
+    step.range = 12;
+    bench.add(RPMI_STEP_WRITE, bench.rows, 0, 12, RPMI_STEP_DURABLE);
+    bench.list.resize(bench.list.size() + rpmi_step_bytes(&step));
+    rpmi_step_put(&bench.list[bench.list.size() - rpmi_step_bytes(&step)], &step);
+    bench.answer.resize(16, 0xee);
+    REQUIRE(bench.run() == 0);
+    memcpy(&sum, &bench.answer[8], sizeof(sum));
+    CHECK(bench.done() == 2);
+    CHECK(sum == XXH3_64bits("twelve bytes", 12));
 }
 
 TEST_CASE("steps: a durable write is in the batch's msync where that is the domain", "[unit]")

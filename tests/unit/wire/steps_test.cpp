@@ -87,6 +87,15 @@ rpmi_step watch_of(uint64_t expect, uint64_t wait_us = 1000)
     return made;
 }
 
+rpmi_step sum_of(uint64_t range, uint64_t seed = 0)
+{
+    rpmi_step made = step(RPMI_STEP_SUM, 8);
+
+    made.range = range;
+    made.operand = seed;
+    return made;
+}
+
 struct List {
     std::vector<unsigned char> bytes;
     uint32_t answer = RPMI_STEPS_ANSWER_HEAD;
@@ -122,7 +131,8 @@ std::vector<rpmi_step> one_of_each()
              cas_of(1, 1ull << 63),
              cas_of(2, 3, RPMI_STEP_MUST),
              faa_of(7),
-             prove_of(3) };
+             prove_of(3),
+             sum_of(77, ~0ull) };
 }
 
 // Records the steps that it is asked to carry out.
@@ -177,6 +187,7 @@ TEST_CASE("steps: the steps of an encoded list are walked unchanged", "[unit]")
         CHECK(got.offset == sent.offset);
         CHECK(got.expect == sent.expect);
         CHECK(got.operand == sent.operand);
+        CHECK(got.range == sent.range);
         CHECK(got.log_id == sent.log_id);
         CHECK(got.end_lsn == sent.end_lsn);
         CHECK(got.epoch == sent.epoch);
@@ -225,7 +236,7 @@ TEST_CASE("steps: malformed lists are refused", "[unit]")
         unsigned char byte;
     } rows[] = {
         { "kind 0", read_of(8), 0, 0 },
-        { "kind 7", read_of(8), 0, 7 },
+        { "kind 8", read_of(8), 0, 8 },
         { "kind 255", read_of(8), 0, 255 },
         { "a MUST of 16 bytes", must_read(0), 2, 16 },
         { "a durable READ", read_of(8), 1, RPMI_STEP_DURABLE },
@@ -251,6 +262,12 @@ TEST_CASE("steps: malformed lists are refused", "[unit]")
         { "a WATCH for no time", watch_of(1, 1), 24, 0 },
         { "a WATCH for more than a second", watch_of(1, RPMI_WATCH_US_MAX), 24, 0x41 },
         { "a WATCH for years", watch_of(1), 31, 1 },
+        { "a SUM that must", sum_of(1), 1, RPMI_STEP_MUST },
+        { "a durable SUM", sum_of(1), 1, RPMI_STEP_DURABLE },
+        { "a SUM with a result of 4 bytes", sum_of(1), 2, 4 },
+        { "a SUM of no bytes", sum_of(1), 16, 0 },
+        { "a SUM of more than 1 MiB", sum_of(RPMI_SUM_BYTES_MAX), 16, 1 },
+        { "a SUM of 4 GiB and a byte", sum_of(1), 20, 1 },
     };
 
     for (const auto &row : rows) {
@@ -273,6 +290,19 @@ TEST_CASE("steps: a WATCH is the first step of its list, and the only WATCH", "[
     CHECK(List({ watch_of(1), read_of(64), faa_of(1) }).check() == 0);
     CHECK(List({ read_of(64), watch_of(1) }).check() == RPM_E_PROTO);
     CHECK(List({ watch_of(1), watch_of(1) }).check() == RPM_E_PROTO);
+}
+
+TEST_CASE("steps: the SUMs of a list have 1 MiB at most together", "[unit]")
+{
+    const uint64_t most = RPMI_SUM_BYTES_MAX;
+
+    CHECK(List({ sum_of(most) }).check() == 0);
+    CHECK(List({ sum_of(most - 1), read_of(8), sum_of(1) }).check() == 0);
+    CHECK(List({ sum_of(most - 1), read_of(8), sum_of(2) }).check() == RPM_E_PROTO);
+    CHECK(List({ sum_of(most), sum_of(1) }).check() == RPM_E_PROTO);
+    CHECK(List(std::vector<rpmi_step>(RPMI_STEPS_MAX, sum_of(most / 64))).check() == 0);
+    CHECK(List(std::vector<rpmi_step>(RPMI_STEPS_MAX, sum_of(most / 64 + 1))).check() ==
+          RPM_E_PROTO);
 }
 
 TEST_CASE("steps: lists and answers of invalid length are refused", "[unit]")
