@@ -29,6 +29,7 @@ struct rpm_server;
 #define RPMI_DIRTY_MAX 64u
 #define RPMI_PROOFS_MAX 64u
 #define RPMI_PROOFS_BYTES (1u << 20) /* a batch reads no further record than this for them */
+#define RPMI_PASS_SUMS (1u << 20)    /* bytes summed for a client in a pass: some 0.1 ms */
 
 struct rpmi_dirty {
     uint64_t first; /* whole pages */
@@ -50,6 +51,7 @@ struct rpmi_batch {
     struct rpmi_dirty dirty[RPMI_DIRTY_MAX]; /* ranges to msync before the answers */
     uint32_t proofs_n;                       /* certificates to make, in server->proofs */
     uint64_t proofs_bytes; /* of the records in them, which were read under the lock */
+    uint64_t summed;       /* bytes, for SUMs */
 };
 
 /* The bytes of a request that this batch carries out: [from, from + len) of the request's @len. A
@@ -114,6 +116,13 @@ static inline void rpmi_batch_begin(struct rpmi_batch *batch)
     batch->msync_status = 0;
     batch->proofs_n = 0;
     batch->proofs_bytes = 0;
+    batch->summed = 0;
+}
+
+/* May a pass take a further request of a client? @before: bytes summed before the first one. */
+static inline bool rpmi_batch_may_take(const struct rpmi_batch *batch, uint64_t before)
+{
+    return batch->summed - before < RPMI_PASS_SUMS;
 }
 
 /* Fence the stores and flushes of the batch. Under the lock. */

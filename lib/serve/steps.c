@@ -140,6 +140,7 @@ static int carry_out_step(void *context, const struct rpmi_step *step, void *res
         return 0;
     }
     if (step->kind == RPMI_STEP_SUM) {
+        walk->batch->summed += step->range;
         found = rpmi_request_sum(walk->server, span_of(walk, step), step->range, step->operand);
         memcpy(result, &found, sizeof(found));
         return 0;

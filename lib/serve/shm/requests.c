@@ -131,13 +131,15 @@ static void take_from(struct rpm_server *server, struct rpmi_serve_ring *ring,
 {
     struct rpmi_take *take = &ring->take;
     uint64_t room = PASS_BYTES; /* a head is never cut: the loop ends when less than one is left */
+    uint64_t summed = batch->summed;
 
     RPM_ASSERT(ring->client != 0);
     RPM_ASSERT(take->n == 0); /* the requests of the last pass were answered */
     take->first = ring->next;
     take->n = 0;
     take->durable = 0;
-    while (take->n < RPMI_PASS_OPS && room >= RPMI_LINE_BYTES && slot_ready(server, ring)) {
+    while (take->n < RPMI_PASS_OPS && room >= RPMI_LINE_BYTES &&
+           rpmi_batch_may_take(batch, summed) && slot_ready(server, ring)) {
         uint32_t index = (uint32_t)ring->next & (ring->ring.slots - 1);
         struct rpmi_slot slot = ring->ring.slot[index];
         int status;

@@ -331,11 +331,13 @@ static void take_from(struct rpmi_stream_listener *listener, struct rpmi_stream_
 {
     uint64_t room = PASS_BYTES;        /* always enough for a head, which is not cut */
     uint32_t left = 2 * RPMI_PASS_OPS; /* headers to read and pieces to carry out */
+    uint64_t summed = batch->summed;
     enum outcome outcome = ENDED;
 
     RPM_ASSERT(session->base.client != 0 && session->todo);
     session->first_durable = 0;
-    while (outcome == ENDED && room >= RPMI_LINE_BYTES && left-- > 0) {
+    while (outcome == ENDED && room >= RPMI_LINE_BYTES && rpmi_batch_may_take(batch, summed) &&
+           left-- > 0) {
         if (RPMI_UNLIKELY(session->skip != 0) && !skip(session))
             outcome = WAITS;
         else if (!session->current.active)

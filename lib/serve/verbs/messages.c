@@ -297,13 +297,14 @@ static void take_from(struct rpmi_verbs_listener *listener, struct rpmi_verbs_se
                       struct rpmi_batch *batch)
 {
     uint64_t room = PASS_BYTES;
+    uint64_t summed = batch->summed;
     uint32_t left = RPMI_VERBS_RECEIVES;
 
     session->first_durable = 0;
     if (can_continue(listener->base.server, session))
         continue_rpc(listener, session, &room, batch);
     while (served(session) && (!session->unfinished || session->status != 0) && left > 0 &&
-           room > 0 && poll_cq(session)) {
+           room > 0 && rpmi_batch_may_take(batch, summed) && poll_cq(session)) {
         take_one(listener, session, &session->wc[session->wc_at++], &room, batch);
         left--;
     }

@@ -272,6 +272,22 @@ TEST_CASE("steps: a SUM of bytes that the client may not read is refused", "[uni
     CHECK(sum == 0xeeeeeeeeeeeeeeee); // nothing was returned
 }
 
+TEST_CASE("steps: a pass ends a client's turn when 1 MiB has been summed for it", "[unit]")
+{
+    StepsBench bench;
+    uint64_t sum = 0;
+    int taken = 0;
+
+    REQUIRE(sum_at(bench, bench.rows, 0, 5000, &sum) == 0); // of another client
+    uint64_t before = bench.batch.summed;
+    CHECK(before == 5000);
+    for (; taken < 1000 && rpmi_batch_may_take(&bench.batch, before); taken++)
+        REQUIRE(sum_at(bench, bench.rows, 0, 8192, &sum) == 0);
+    CHECK(taken == 128);
+    rpmi_batch_begin(&bench.batch);
+    CHECK(rpmi_batch_may_take(&bench.batch, bench.batch.summed));
+}
+
 TEST_CASE("steps: a SUM sees what the steps before it wrote", "[unit]")
 {
     StepsBench bench;
