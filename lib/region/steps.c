@@ -21,7 +21,9 @@ _Static_assert((int)RPM_STEP_WRITE == (int)RPMI_STEP_WRITE, "same numbers");
 _Static_assert((int)RPM_STEP_CAS == (int)RPMI_STEP_CAS, "same numbers");
 _Static_assert((int)RPM_STEP_FAA == (int)RPMI_STEP_FAA, "same numbers");
 _Static_assert((int)RPM_STEP_WATCH == (int)RPMI_STEP_WATCH, "same numbers");
+_Static_assert((int)RPM_STEP_SUM == (int)RPMI_STEP_SUM, "same numbers");
 _Static_assert(RPM_WATCH_US_MAX == RPMI_WATCH_US_MAX, "same numbers");
+_Static_assert(RPM_SUM_BYTES_MAX == RPMI_SUM_BYTES_MAX, "same numbers");
 _Static_assert((int)RPM_STEP_MUST == (int)RPMI_STEP_MUST, "same numbers");
 _Static_assert(RPM_STEPS_MAX == RPMI_STEPS_MAX, "same numbers");
 _Static_assert(2 * RPMI_STEPS_BYTES <= RPMI_BOUNCE_BYTES, "list and answer fit");
@@ -30,8 +32,9 @@ _Static_assert(2 * RPMI_STEPS_BYTES <= RPMI_BOUNCE_BYTES, "list and answer fit")
 struct size {
     uint32_t list;
     uint32_t answer;
-    bool reads;   /* the list only reads */
-    bool durable; /* a step of the list promises durability */
+    uint64_t summed; /* bytes of the ranges of SUMs */
+    bool reads;      /* the list only reads */
+    bool durable;    /* a step of the list promises durability */
 };
 
 /* The step as it is encoded. */
@@ -53,6 +56,8 @@ static struct rpmi_step step_of(const struct rpm_step *step)
     RPM_ASSERT(step->region->link_generation == step->region->conn->generation);
     if (step->kind == RPM_STEP_WATCH)
         made.operand = rpmi_watch_us(step);
+    if (step->kind == RPM_STEP_SUM)
+        made.range = step->len;
     if (step->kind != RPM_STEP_WRITE)
         return made;
     made.flags |= plan->level == RPM_DURABLE ? RPMI_STEP_DURABLE : 0;
@@ -63,10 +68,11 @@ static struct rpmi_step step_of(const struct rpm_step *step)
 static int check_shape(const struct rpm_step *step)
 {
     bool must = step->flags == RPM_STEP_MUST;
+    bool known = step->kind >= RPM_STEP_READ && step->kind <= RPM_STEP_FAA;
 
-    if (step->kind != RPM_STEP_WATCH && (step->kind < RPM_STEP_READ || step->kind > RPM_STEP_FAA))
-        return rpmi_fail(RPM_E_INVAL, "a step of kind %u, known are %u to %u and %u", step->kind,
-                         RPM_STEP_READ, RPM_STEP_FAA, RPM_STEP_WATCH);
+    if (!known && step->kind != RPM_STEP_WATCH && step->kind != RPM_STEP_SUM)
+        return rpmi_fail(RPM_E_INVAL, "a step of kind %u, known are %u to %u, %u and %u",
+                         step->kind, RPM_STEP_READ, RPM_STEP_FAA, RPM_STEP_WATCH, RPM_STEP_SUM);
     if (step->flags != 0 && !must)
         return rpmi_fail(RPM_E_INVAL, "step flags %#x, known are %#x", step->flags,
                          (unsigned)RPM_STEP_MUST);
@@ -95,7 +101,14 @@ static int check_watch(const struct rpm_step *step, bool first)
 
 static bool only_reads(const struct rpm_step *step)
 {
-    return step->kind == RPM_STEP_READ || step->kind == RPM_STEP_WATCH;
+    return step->kind == RPM_STEP_READ || step->kind == RPM_STEP_WATCH ||
+           step->kind == RPM_STEP_SUM;
+}
+
+/* How many bytes at the server it reads or changes. */
+static uint64_t reach_of(const struct rpm_step *step)
+{
+    return rpmi_step_is_word(step) && step->kind != RPM_STEP_SUM ? WORD_BYTES : step->len;
 }
 
 static int check_step(const struct rpm_region *region, const struct rpm_step *step)
@@ -112,14 +125,27 @@ static int check_step(const struct rpm_region *region, const struct rpm_step *st
             "a step on a region of another connection; open all regions of a list on one");
     err = only_reads(step) ? rpmi_region_readable(at) : rpmi_region_writable(at);
     if (err == 0 && !rpmi_step_is_atomic(step))
-        err =
-            rpmi_region_bounds(at, step->offset, rpmi_step_is_word(step) ? WORD_BYTES : step->len);
+        err = rpmi_region_bounds(at, step->offset, reach_of(step));
     if (err != 0 || only_reads(step))
         return err;
     if (at->claim.log != NULL && at->claim.log != region->claim.log)
         return rpmi_fail(RPM_E_INVAL, "a step that changes a region guarded by another log's "
                                       "claim; use one list for each claim");
     return rpmi_step_is_atomic(step) ? rpmi_region_check_word(at, step->offset) : 0;
+}
+
+static int check_size(const struct size *size)
+{
+    RPM_ASSERT(size->answer >= RPMI_STEPS_ANSWER_HEAD);
+    if (size->list > RPMI_STEPS_BYTES || size->answer > RPMI_STEPS_BYTES)
+        return rpmi_fail(RPM_E_TOOBIG,
+                         "a list of %u bytes with an answer of %u bytes, maximum %u each; split it",
+                         size->list, size->answer, RPMI_STEPS_BYTES);
+    if (size->summed > RPM_SUM_BYTES_MAX)
+        return rpmi_fail(RPM_E_TOOBIG,
+                         "a list with SUMs of %" PRIu64 " bytes together, maximum %u; split it",
+                         size->summed, RPM_SUM_BYTES_MAX);
+    return 0;
 }
 
 static int check(const struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
@@ -148,14 +174,11 @@ static int check(const struct rpm_region *region, const struct rpm_step *steps, 
         step = step_of(&steps[i]);
         size->list += rpmi_step_bytes(&step);
         size->answer += rpmi_step_result_bytes(&step);
+        size->summed += step.range; /* of each at most the region's bytes: no overflow */
         size->reads = size->reads && only_reads(&steps[i]);
         size->durable = size->durable || (step.flags & RPMI_STEP_DURABLE) != 0;
     }
-    if (size->list > RPMI_STEPS_BYTES || size->answer > RPMI_STEPS_BYTES)
-        return rpmi_fail(RPM_E_TOOBIG,
-                         "a list of %u bytes with an answer of %u bytes, maximum %u each; split it",
-                         size->list, size->answer, RPMI_STEPS_BYTES);
-    return 0;
+    return check_size(size);
 }
 
 /* Where the answer is received: behind the list. */
@@ -204,6 +227,9 @@ int rpm_steps_async(struct rpm_region *region, const struct rpm_step *steps, uin
     if (err == 0 && rpmi_watch_needs_polls(steps))
         err = rpmi_fail(RPM_E_NOCAP, "the server cannot hold a list that begins with a WATCH for "
                                      "this link; rpm_steps_run() reads the word instead");
+    if (err == 0 && rpmi_sums_need_reads(region, steps, n))
+        err = rpmi_fail(RPM_E_NOCAP, "the server cannot carry out a SUM: it has an older librpm; "
+                                     "rpm_steps_run() reads the range instead");
     if (err != 0)
         return err;
     task.len = rpmi_align_up(size.list, RPMI_LINE_BYTES) + size.answer;
@@ -225,6 +251,7 @@ static int run(struct rpm_region *region, const struct rpm_step *steps, uint32_t
     int err = check(region, steps, n, &size);
 
     RPM_ASSERT(err != 0 || !rpmi_watch_needs_polls(steps)); /* the server would refuse it */
+    RPM_ASSERT(err != 0 || !rpmi_sums_need_reads(region, steps, n)); /* the same */
     if (err == 0 && !size.reads)
         err = rpmi_region_writable(region);
     if (err != 0)
@@ -236,6 +263,44 @@ static int run(struct rpm_region *region, const struct rpm_step *steps, uint32_t
     if (size.reads)
         return err == RPM_E_FENCED ? RPM_E_LOST : err;
     return rpmi_region_result(region, err);
+}
+
+/* The same where the server cannot carry out a SUM: compute it here, between the lists of the steps
+ * before it and behind it. */
+static int run_around_sums(struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
+                           uint32_t *done)
+{
+    struct size size;
+    uint32_t at = 0;
+    bool ended = false;
+    int err = check(region, steps, n, &size);
+
+    while (err == 0 && at < n && !ended) {
+        uint32_t between = 0; /* steps up to the next SUM */
+        uint32_t carried_out = 0;
+
+        while (at + between < n && steps[at + between].kind != RPM_STEP_SUM)
+            between++;
+        if (between > 0) {
+            err = run(region, &steps[at], between, &carried_out);
+            ended = carried_out < between;
+        } else {
+            err = rpmi_sum_read(&steps[at]);
+            carried_out = 1;
+        }
+        at += carried_out;
+    }
+    if (err == 0)
+        *done = at;
+    return err;
+}
+
+static int run_at_once(struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
+                       uint32_t *done)
+{
+    if (RPMI_UNLIKELY(rpmi_sums_need_reads(region, steps, n)))
+        return run_around_sums(region, steps, n, done);
+    return run(region, steps, n, done);
 }
 
 /* The same where the server cannot hold the list: wait here for the word, then send the rest. */
@@ -251,7 +316,7 @@ static int run_after_polls(struct rpm_region *region, const struct rpm_step *ste
     if (err == 0)
         err = rpmi_watch_poll(steps, &word);
     if (err == 0 && n > 1 && word != steps->expect)
-        err = run(region, steps + 1, n - 1, &rest);
+        err = run_at_once(region, steps + 1, n - 1, &rest);
     if (err != 0)
         return err;
     if (steps->into != NULL)
@@ -268,5 +333,5 @@ int rpm_steps_run(struct rpm_region *region, const struct rpm_step *steps, uint3
     RPM_ASSERT(region != NULL && steps != NULL && done != NULL);
     if (n > 0 && rpmi_watch_needs_polls(steps))
         return run_after_polls(region, steps, n, done);
-    return run(region, steps, n, done);
+    return run_at_once(region, steps, n, done);
 }

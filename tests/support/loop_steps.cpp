@@ -3,6 +3,7 @@
 #include "support/loop.h"
 
 extern "C" {
+#include "base/sum.h"
 #include "wire/steps.h"
 }
 
@@ -18,13 +19,13 @@ struct Walk {
 static rpmi_op op_of(const rpmi_step *step)
 {
     static const uint8_t kinds[] = { 0, RPMI_OP_READ, RPMI_OP_COPY, RPMI_OP_CAS, RPMI_OP_FAA,
-                                     0, RPMI_OP_READ };
+                                     0, RPMI_OP_READ, RPMI_OP_READ };
     rpmi_op op = {};
 
     op.kind = kinds[step->kind];
     op.key = step->key;
     op.offset = step->offset;
-    op.len = step->len;
+    op.len = step->kind == RPMI_STEP_SUM ? step->range : step->len;
     op.body = step->data;
     op.body_bytes = step->kind == RPMI_STEP_WRITE ? step->len : 0;
     op.expect = step->expect;
@@ -44,6 +45,9 @@ static int step_may(void *context, const rpmi_step *step)
 
     if (step->kind == RPMI_STEP_WATCH &&
         (static_cast<Walk *>(context)->link->link.flags & RPMI_LINK_WATCH) == 0)
+        return RPM_E_NOCAP;
+    if (step->kind == RPMI_STEP_SUM &&
+        (static_cast<Walk *>(context)->link->link.flags & RPMI_LINK_SUM) == 0)
         return RPM_E_NOCAP;
     return find_span(static_cast<Walk *>(context)->link, op_of(step), &span);
 }
@@ -81,10 +85,16 @@ static int step_act(void *context, const rpmi_step *step, void *result)
     if (step->kind == RPMI_STEP_WATCH && hold(walk, step) != 0)
         return RPM_E_LOST;
     REQUIRE(find_span(walk->link, pending.op, &span) == 0);
-    pending.op.into = result;
+    std::vector<unsigned char> range(step->kind == RPMI_STEP_SUM ? step->range : 0);
+    pending.op.into = range.empty() ? result : range.data();
     if (walk->durable)
         pending.op.flags = step->flags & RPMI_STEP_DURABLE;
     act(walk->link, pending, span, false);
+    if (!range.empty()) {
+        uint64_t sum = XXH3_64bits_withSeed(range.data(), range.size(), step->operand);
+
+        memcpy(result, &sum, sizeof(sum));
+    }
     return 0;
 }
 
