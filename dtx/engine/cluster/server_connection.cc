@@ -282,7 +282,7 @@ void ServerConnection::fill_locks(uint32_t shard, uint64_t offset, const uint64_
 
 ServerConnection::Remote &ServerConnection::remote_of(const Operation &op)
 {
-    bool row = op.kind == Operation::read || op.kind == Operation::write;
+    bool row = op.kind != Operation::read_lock && op.kind != Operation::swap_lock;
 
     return row ? rows_[op.shard] : locks_[op.shard];
 }
@@ -320,6 +320,8 @@ int ServerConnection::send(const Operation &op, Pending *pending)
         err = rpm_region_cas_async(remote.region, op.offset, op.expect, op.desired,
                                    static_cast<uint64_t *>(op.bytes), pending);
         break;
+    case Operation::sum:
+        DTX_ASSERT(op.kind != Operation::sum); /* only a list of steps has it */
     }
     return sent(remote, err, pending);
 }
@@ -357,6 +359,11 @@ rpm_step ServerConnection::step_of(const Operation &op)
         step.kind = RPM_STEP_CAS;
         step.into = op.bytes;
         step.expect = op.expect;
+        step.operand = op.desired;
+        break;
+    case Operation::sum:
+        step.kind = RPM_STEP_SUM;
+        step.into = op.bytes;
         step.operand = op.desired;
         break;
     }

@@ -106,13 +106,14 @@ struct Sent {
 
 /* An operation on one shard's rows or locks. */
 struct Operation {
-    enum Kind : uint8_t { read, write, read_lock, swap_lock } kind;
+    enum Kind : uint8_t { read, write, read_lock, swap_lock, sum /* in a message only */ } kind;
     uint32_t shard;
     uint64_t offset;
-    void *bytes; /* out of read, read_lock and swap_lock; write: borrowed */
+    void *bytes; /* out of read, read_lock, swap_lock and sum, whose result is a word; write:
+                    borrowed */
     uint64_t count;
-    uint64_t expect = 0; /* of swap_lock */
-    uint64_t desired = 0;
+    uint64_t expect = 0;  /* of swap_lock */
+    uint64_t desired = 0; /* of swap_lock; of sum the seed */
 };
 
 /* What a connection sent and received: 0 where memory is mapped. */

@@ -66,6 +66,13 @@ void OperationBatch::read_copy(uint32_t shard, uint32_t copy, uint64_t offset, v
         stage(connection, { Operation::read, shard, offset, bytes, count });
 }
 
+void OperationBatch::sum_copy(uint32_t shard, uint32_t copy, uint64_t offset, uint64_t count,
+                              uint64_t seed, uint64_t *sum)
+{
+    DTX_ASSERT(via_ == Via::call && count > 0 && count <= RPM_SUM_BYTES_MAX);
+    stage(copy_of(shard, copy, 1), { Operation::sum, shard, offset, sum, count, 0, seed });
+}
+
 void OperationBatch::write(uint32_t shard, uint32_t copy, std::span<const rpm_patch> patches)
 {
     ServerConnection &connection = copy_of(shard, copy, patches.size());
@@ -155,19 +162,21 @@ struct Room {
     uint64_t message = 0;
     uint64_t answer = 0;
     uint32_t steps = 0;
+    uint64_t summed = 0; /* bytes */
 
     /* False: the operation does not fit, and nothing was taken. */
     bool take(const Operation &op)
     {
-        uint64_t bytes = (op.count + 7) / 8 * 8;
-        Room with{ message, answer, steps + 1 };
+        bool sum = op.kind == Operation::sum;
+        uint64_t bytes = sum ? 8 : (op.count + 7) / 8 * 8;
+        Room with{ message, answer, steps + 1, summed + (sum ? op.count : 0) };
 
-        with.message += op.kind == Operation::write       ? 16 + bytes
-                        : op.kind == Operation::swap_lock ? 32
-                                                          : 16;
+        with.message += op.kind == Operation::write              ? 16 + bytes
+                        : op.kind == Operation::swap_lock || sum ? 32
+                                                                 : 16;
         with.answer += op.kind == Operation::write ? 0 : bytes;
         if (with.message > kMessageBytes || with.answer > kAnswerBytes ||
-            with.steps > RPM_STEPS_MAX)
+            with.steps > RPM_STEPS_MAX || with.summed > RPM_SUM_BYTES_MAX)
             return false;
         *this = with;
         return true;

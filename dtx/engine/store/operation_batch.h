@@ -48,6 +48,9 @@ class OperationBatch
     void read(Address address, void *bytes, uint32_t count);
     /* Read bytes of a shard from its copy @copy. */
     void read_copy(uint32_t shard, uint32_t copy, uint64_t offset, void *bytes, uint64_t count);
+    /* The checksum of bytes of a shard, of copy @copy. By call only. */
+    void sum_copy(uint32_t shard, uint32_t copy, uint64_t offset, uint64_t count, uint64_t seed,
+                  uint64_t *sum);
     /* Read the version of an object alone. */
     void version(Address address, uint64_t *version);
     void lock_word(Address address, uint64_t *word);

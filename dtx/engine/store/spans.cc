@@ -54,6 +54,15 @@ void Spans::expect_inside(const Span &span, uint32_t shard, uint64_t offset, siz
                                      std::to_string(span.bytes()) + " bytes");
 }
 
+void Spans::expect_copy(uint32_t shard, uint32_t copy) const
+{
+    if (copy >= servers_.copies(shard).size())
+        throw Error(RPM_E_INVAL, "copy " + std::to_string(copy) + " of shard " +
+                                     std::to_string(shard) + ", which has " +
+                                     std::to_string(servers_.copies(shard).size()) +
+                                     " copies on live servers");
+}
+
 /* Appends the marks of the slabs that the piece is in and that this session has not marked. */
 void Spans::add_marks(const SpanWrite &piece, std::vector<rpm_patch> &patches,
                       std::vector<Slab> &fresh) const
@@ -116,11 +125,7 @@ Task<> Spans::read(std::span<const SpanRead> pieces)
 
     for (const SpanRead &piece : pieces) {
         expect_inside(piece.span, piece.shard, piece.offset, piece.bytes);
-        if (piece.copy >= servers_.copies(piece.shard).size())
-            throw Error(RPM_E_INVAL, "copy " + std::to_string(piece.copy) + " of shard " +
-                                         std::to_string(piece.shard) + ", which has " +
-                                         std::to_string(servers_.copies(piece.shard).size()) +
-                                         " copies on live servers");
+        expect_copy(piece.shard, piece.copy);
     }
     for (const SpanRead &piece : pieces) {
         uint64_t begin = servers_.layout().span(piece.span.number).offset + piece.offset;
@@ -130,6 +135,24 @@ Task<> Spans::read(std::span<const SpanRead> pieces)
             batch.read_copy(piece.shard, piece.copy, begin + at, into + at,
                             std::min<size_t>(kPieceMax, piece.bytes - at));
     }
+    co_await batch.run();
+}
+
+Task<> Spans::sum(std::span<const SpanSum> pieces)
+{
+    OperationBatch batch(servers_, Via::call);
+
+    for (const SpanSum &piece : pieces) {
+        expect_inside(piece.span, piece.shard, piece.offset, piece.bytes);
+        expect_copy(piece.shard, piece.copy);
+        if (piece.bytes == 0 || piece.bytes > kSumBytesMax)
+            throw Error(RPM_E_INVAL, "a sum of " + std::to_string(piece.bytes) +
+                                         " bytes, expected 1 to " + std::to_string(kSumBytesMax));
+    }
+    for (const SpanSum &piece : pieces)
+        batch.sum_copy(piece.shard, piece.copy,
+                       servers_.layout().span(piece.span.number).offset + piece.offset, piece.bytes,
+                       piece.seed, piece.sum);
     co_await batch.run();
 }
 

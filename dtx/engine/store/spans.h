@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * spans.h: a session's reads and writes of spans.
+ * spans.h: a session's reads, sums and writes of spans.
  *
  * A write sets the marks of its slabs in the same round trip, unless this session has set them
  * since it joined. A session must not rely on a mark that it finds: its writer may have died before
@@ -36,6 +36,9 @@ class Spans
     Task<> write(std::span<const SpanWrite> pieces);
     /* Awaited: the pieces have been read. Throws Fenced, Error. */
     Task<> read(std::span<const SpanRead> pieces);
+    /* Awaited: the pieces have been summed. Throws Fenced; Error, RPM_E_NOCAP if a server is too
+     * old. */
+    Task<> sum(std::span<const SpanSum> pieces);
 
   private:
     struct Slab {
@@ -45,6 +48,7 @@ class Spans
 
     void forget_old_marks();
     void expect_inside(const Span &span, uint32_t shard, uint64_t offset, size_t bytes) const;
+    void expect_copy(uint32_t shard, uint32_t copy) const;
     void add_marks(const SpanWrite &piece, std::vector<rpm_patch> &patches,
                    std::vector<Slab> &fresh) const;
 

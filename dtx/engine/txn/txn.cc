@@ -362,6 +362,16 @@ Task<> Txn::read_span(std::span<const SpanRead> pieces)
     co_await session_.store().spans.read(pieces);
 }
 
+/* As read_span(). */
+Task<> Txn::sum_span(std::span<const SpanSum> pieces)
+{
+    OperationGuard guard(*this);
+
+    for (uint32_t i = 0; i < set_.size(); i++)
+        set_[i].settled = false;
+    co_await session_.store().spans.sum(pieces);
+}
+
 uint32_t Txn::copies(uint32_t shard) const
 {
     return static_cast<uint32_t>(session_.store().servers.copies(shard).size());

@@ -53,5 +53,19 @@ struct SpanRead {
     uint32_t copy = 0; /* 0: the primary; less than Txn::copies() of the shard */
 };
 
+/* A range of a span whose checksum is wanted. */
+struct SpanSum {
+    Span span;
+    uint32_t shard;
+    uint64_t offset; /* bytes from the start of the span in that shard */
+    size_t bytes;    /* 1 .. kSumBytesMax */
+    uint64_t seed;
+    uint64_t *sum;     /* out: XXH3_64bits_withSeed() of libxxhash; borrowed until it has been
+                          awaited */
+    uint32_t copy = 0; /* 0: the primary; less than Txn::copies() of the shard */
+};
+
+inline constexpr size_t kSumBytesMax = 1 << 20;
+
 } // namespace dtx
 #endif

@@ -143,6 +143,12 @@ class Txn
      * transaction commits, the bytes are those to which the rows led that it read. @pieces:
      * borrowed until this has been awaited. Throws Fenced; Error, RPM_E_RANGE or RPM_E_INVAL. */
     Task<> read_span(std::span<const SpanRead> pieces);
+    /* Awaited: the checksums of bytes of spans, which each server's CPU computes: for each 64
+     * pieces, or 1 MiB, of a server a message, and a round trip for the longest row of these. As
+     * read_span() for the bytes that are summed: a sum of bytes that are being written is that of
+     * some mixture. @pieces: borrowed until this has been awaited. Throws Fenced; Error,
+     * RPM_E_RANGE or RPM_E_INVAL; Error, RPM_E_NOCAP, if a server is too old: read the bytes. */
+    Task<> sum_span(std::span<const SpanSum> pieces);
     /* How many copies of the shard are on servers that are live in this session's view. */
     uint32_t copies(uint32_t shard) const;
 

@@ -3,11 +3,13 @@
 // fenced.
 #include "engine/store/spans.h"
 
+#include "support/old_server.h"
 #include "unit/dtx/engine/restartable.h"
 
 using dtx::Session;
 using dtx::Span;
 using dtx::SpanRead;
+using dtx::SpanSum;
 using dtx::SpanWrite;
 using dtx::Status;
 using dtx::Task;
@@ -150,6 +152,102 @@ TEST_CASE("spans: pieces of any place and length are on all copies", "[unit]")
                 CHECK(txn.copies(0) == 2);
                 co_return true;
             }) == Status::committed);
+}
+
+TEST_CASE("spans: the sums of pieces of any place and length are those of each copy's bytes",
+          "[unit]")
+{
+    auto mode =
+        GENERATE(std::string(), std::string(",mode=ring"), std::string("tcp"), std::string("sim"));
+    SpanTables tables;
+    Database db(3, replicated(2), tables, mode);
+    Session session(*db.cluster, 0);
+    std::vector<unsigned char> bytes = pattern(600000, 3);
+    std::vector<SpanSum> wanted;
+    std::vector<uint64_t> sums(150);
+
+    CAPTURE(mode);
+    for (uint32_t shard = 0; shard < 3; shard++)
+        write_bytes(session, { { tables.span, shard, 1000, bytes.data(), bytes.size() } });
+    for (uint32_t i = 0; i < sums.size(); i++) // of most bytes more than a list can have
+        wanted.push_back({ tables.span, i % 3, 1000 + i, i % 7 == 0 ? 599000 : 1 + 97ull * i, i,
+                           &sums[i], i / 3 % 2 });
+    for (int round = 0; round < 2; round++) {
+        REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                    co_await txn.sum_span(wanted);
+                    co_return true;
+                }) == Status::committed);
+        for (uint32_t i = 0; i < sums.size(); i++) {
+            CAPTURE(i, round);
+            CHECK(sums[i] == XXH3_64bits_withSeed(&bytes[i], wanted[i].bytes, i));
+        }
+        bytes[200] ^= 1; // is in most ranges
+        for (uint32_t shard = 0; shard < 3; shard++)
+            write_bytes(session, { { tables.span, shard, 1000 + 200, &bytes[200], 1 } });
+    }
+}
+
+TEST_CASE("spans: the sum of a copy that differs is another one", "[unit]")
+{
+    SpanTables tables;
+    Database db(
+        2,
+        [] {
+            dtx::Options options = replicated(2);
+
+            options.canary = dtx::kCanarySpanPrimary; // writes the first copy alone
+            return options;
+        }(),
+        tables, "tcp");
+    Session session(*db.cluster, 0);
+    std::vector<unsigned char> bytes = pattern(4096, 3);
+    std::vector<unsigned char> zeros(4096);
+    uint64_t sums[2] = {};
+    std::vector<SpanSum> wanted = { { tables.span, 1, 0, 4096, 5, &sums[0], 0 },
+                                    { tables.span, 1, 0, 4096, 5, &sums[1], 1 } };
+
+    write_bytes(session, { { tables.span, 1, 0, bytes.data(), bytes.size() } });
+    REQUIRE(now(session, [&](Txn &txn) -> Task<bool> {
+                co_await txn.sum_span(wanted);
+                co_return true;
+            }) == Status::committed);
+    CHECK(sums[0] == XXH3_64bits_withSeed(bytes.data(), 4096, 5));
+    CHECK(sums[1] == XXH3_64bits_withSeed(zeros.data(), 4096, 5));
+}
+
+TEST_CASE("spans: sums that cannot be computed are refused", "[unit]")
+{
+    bool old = GENERATE(false, true);
+    SpanTables tables;
+    dtx::Options options = replicated(2);
+    support::Servers servers(2, 16 << 20, "tcp");
+
+    options.urls = servers.urls;
+    if (old)
+        options.dial = support::dial_without_sums(servers.urls);
+    options.log_bytes = 256 << 10;
+    dtx::Cluster cluster(tables.schema, options);
+    cluster.create();
+    Session session(cluster, 0);
+    uint64_t sum = 77;
+    auto code = [&](const SpanSum &wrong) {
+        return code_of([&] {
+            (void)now(session, [&](Txn &txn) -> Task<bool> {
+                co_await txn.sum_span({ &wrong, 1 });
+                co_return true;
+            });
+        });
+    };
+
+    CAPTURE(old);
+    CHECK(code({ tables.span, 0, 0, 0, 0, &sum }) == RPM_E_INVAL);
+    CHECK(code({ tables.span, 0, 0, dtx::kSumBytesMax + 1, 0, &sum }) == RPM_E_RANGE);
+    CHECK(code({ tables.span, 0, tables.span.bytes() - 7, 8, 0, &sum }) == RPM_E_RANGE);
+    CHECK(code({ tables.span, 2, 0, 8, 0, &sum }) == RPM_E_INVAL);
+    CHECK(code({ tables.span, 0, 0, 8, 0, &sum, 2 }) == RPM_E_INVAL);
+    CHECK(sum == 77);
+    CHECK(code({ tables.span, 0, 0, dtx::kSumBytesMax, 0, &sum }) == (old ? RPM_E_NOCAP : 0));
+    CHECK((sum == 77) == old);
 }
 
 TEST_CASE("spans: over a link, pieces for several servers take one round trip", "[unit]")
