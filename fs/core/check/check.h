@@ -28,6 +28,7 @@
 
 #include "core/client/volume.h"
 #include <dtx/findings.h>
+#include <dtx/session.h>
 
 namespace rfs
 {
@@ -50,9 +51,11 @@ LiveFindings check_live(const OpenVolume &open);
  * died. Joins the database as a session. Throws dtx::Error. */
 ClientSet living_clients(const OpenVolume &open);
 
-/* Reads all blocks of all files, on each copy: rule "data". Clients may write the volume meanwhile.
- * Joins the database as a session. Throws dtx::Error. */
-dtx::Findings check_data(const OpenVolume &open);
+/* Compares all blocks of all files, on each copy, with their checksums: rule "data". The servers
+ * compute them, so that few bytes are received; if one is too old for that, this reads the blocks.
+ * Clients may write the volume meanwhile. Joins the database as a session. @counters: out, of that
+ * session, if not nullptr. Throws dtx::Error. */
+dtx::Findings check_data(const OpenVolume &open, dtx::Counters *counters = nullptr);
 
 } // namespace rfs
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * data.cc: read the blocks of all files, on each copy. Clients may write meanwhile: a block whose
- * checksum is wrong is read again together with its pointer, in one transaction.
+ * data.cc: compare the blocks of all files, on each copy, with their checksums. The servers compute
+ * them; if one is too old for that, this reads the blocks. Clients may write meanwhile: a block
+ * whose checksum is wrong is read together with its pointer, in one transaction.
  *
  * Tests: tests/unit/fs/check/check_test.cpp, tests/fs/live_check.cpp
  */
@@ -11,6 +12,7 @@
 #include "core/check/repair.h"
 #include "core/check/torn.h"
 #include "core/format/keys.h"
+#include <dtx/error.h>
 #include <dtx/object.h>
 #include <dtx/session.h>
 
@@ -55,8 +57,12 @@ class Data
                 add(upper_half(key), uint64_t{ lower_half(key) } * kMapPointers + i,
                     row.pointers[i]);
         });
-        read_all();
+        compare_all();
         return std::move(found_);
+    }
+    dtx::Counters counters() const
+    {
+        return session_.counters();
     }
     uint64_t repaired() const
     {
@@ -94,15 +100,52 @@ class Data
             return;
         some_.push_back({ ino, number, pointer });
         if (some_.size() == kBlocksAtOnce)
-            read_all();
+            compare_all();
     }
 
-    /* Reads the blocks of some_, on each copy. */
-    void read_all()
+    /* Compares the blocks of some_, on each copy. */
+    void compare_all()
     {
-        for (uint32_t copy = 0; !some_.empty() && copy < open_.cluster->options().replicas; copy++)
-            read_copy(copy);
+        for (uint32_t copy = 0; !some_.empty() && copy < open_.cluster->options().replicas;
+             copy++) {
+            can_sum_ = can_sum_ && sum_copy(copy);
+            if (!can_sum_)
+                read_copy(copy);
+        }
         some_.clear();
+    }
+
+    /* Has the servers compute the checksums. False, and nothing is judged: a server cannot. */
+    bool sum_copy(uint32_t copy)
+    {
+        std::vector<bool> there(some_.size());
+        std::vector<uint64_t> sums(some_.size());
+
+        try {
+            (void)session_.transact_now([&](dtx::Txn &txn) -> dtx::Task<bool> {
+                std::vector<dtx::SpanSum> wanted;
+
+                for (size_t i = 0; i < some_.size(); i++) {
+                    const FileBlock &block = some_[i];
+
+                    there[i] = copy < txn.copies(block.pointer.shard());
+                    if (there[i])
+                        wanted.push_back({ tables_.blocks, block.pointer.shard(),
+                                           block.pointer.block() * kBlockBytes, kBlockBytes,
+                                           block_seed(block.ino, block.number), &sums[i], copy });
+                }
+                co_await txn.sum_span(wanted);
+                co_return true;
+            });
+        } catch (const dtx::Error &error) {
+            if (error.code() != RPM_E_NOCAP)
+                throw;
+            return false;
+        }
+        for (size_t i = 0; i < some_.size(); i++)
+            if (there[i])
+                judge(some_[i], copy, sums[i]);
+        return true;
     }
 
     void read_copy(uint32_t copy)
@@ -122,7 +165,8 @@ class Data
         });
         for (size_t i = 0; i < some_.size(); i++)
             if (there[i])
-                judge(some_[i], copy, &bytes_[i * kBlockBytes]);
+                judge(some_[i], copy,
+                      block_sum(some_[i].ino, some_[i].number, &bytes_[i * kBlockBytes]));
     }
 
     dtx::SpanRead span_of(const Pointer &pointer, uint32_t copy, unsigned char *into) const
@@ -131,10 +175,10 @@ class Data
                  into,           kBlockBytes,     copy };
     }
 
-    void judge(const FileBlock &block, uint32_t copy, const unsigned char *bytes)
+    /* @sum: of the bytes on that copy. */
+    void judge(const FileBlock &block, uint32_t copy, uint64_t sum)
     {
-        bool wrong =
-            block_sum(block.ino, block.number, bytes) != block.pointer.sum && is_wrong(block, copy);
+        bool wrong = sum != block.pointer.sum && is_wrong(block, copy);
         auto text = [&] {
             return "block " + std::to_string(block.number) + " of file " +
                    std::to_string(block.ino) + " is damaged on copy " + std::to_string(copy);
@@ -223,14 +267,20 @@ class Data
     dtx::Session session_;
     dtx::Findings found_;
     std::vector<FileBlock> some_;
+    bool can_sum_ = true; /* the servers, as far as known */
     std::vector<unsigned char> bytes_;
 };
 
 } // namespace
 
-dtx::Findings check_data(const OpenVolume &open)
+dtx::Findings check_data(const OpenVolume &open, dtx::Counters *counters)
 {
-    return Data(open, nullptr, nullptr).run();
+    Data data(open, nullptr, nullptr);
+    dtx::Findings found = data.run();
+
+    if (counters != nullptr)
+        *counters = data.counters();
+    return found;
 }
 
 uint64_t repair_data(const OpenVolume &open, Client &alone, const TellRepair &told)

@@ -41,12 +41,15 @@ Pointer point_to(uint32_t shard, uint64_t block, uint64_t flags)
     return { uint64_t{ shard } << 56 | block << 16 | Pointer::kAllocated | flags, 0 };
 }
 
-uint64_t block_sum(uint32_t ino, uint64_t number, const void *bytes)
+uint64_t block_seed(uint32_t ino, uint64_t number)
 {
     RFS_ASSERT(number < 1ull << 32);
-    uint64_t seed = canary(Canary::sum_unseeded) ? 0 : uint64_t{ ino } << 32 | number;
+    return canary(Canary::sum_unseeded) ? 0 : uint64_t{ ino } << 32 | number;
+}
 
-    uint64_t sum = XXH3_64bits_withSeed(bytes, kBlockBytes, seed);
+uint64_t block_sum(uint32_t ino, uint64_t number, const void *bytes)
+{
+    uint64_t sum = XXH3_64bits_withSeed(bytes, kBlockBytes, block_seed(ino, number));
 
     if (has_upper_halves)
         clear_upper_halves();

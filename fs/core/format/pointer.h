@@ -49,7 +49,9 @@ static_assert(sizeof(Pointer) == 16);
 /* A pointer to block @block of @shard, without its checksum. @flags: kUnwritten or 0. */
 Pointer point_to(uint32_t shard, uint64_t block, uint64_t flags = 0);
 
-/* The checksum of block @number of file @ino. @bytes: kBlockBytes. */
+/* The seed of the checksum of block @number of file @ino. */
+uint64_t block_seed(uint32_t ino, uint64_t number);
+/* The checksum of that block: XXH3, 64 bits. @bytes: kBlockBytes. */
 uint64_t block_sum(uint32_t ino, uint64_t number, const void *bytes);
 
 /* Has a pointer a form that point_to() makes, in a volume of so many shards and blocks in each? */

@@ -2,6 +2,7 @@
 // The check finds each kind of damage, and nothing in a whole volume.
 #include "core/check/check.h"
 
+#include "support/old_server.h"
 #include "unit/fs/check/damages.h"
 #include "unit/fs/check/saved.h"
 
@@ -73,8 +74,55 @@ TEST_CASE("fs: the check finds each kind of damage by its rule", "[unit]")
     printf("damage %zu of %zu found\n", found, all.size());
 }
 
+namespace
+{
+
+// Options to open a volume at servers that are too old to compute a checksum.
+dtx::Options without_sums(const TestVolume &volume)
+{
+    dtx::Options options = volume.options;
+
+    options.dial = support::dial_without_sums(options.urls);
+    return options;
+}
+
+} // namespace
+
+TEST_CASE("fs: a check of blocks receives their checksums from the servers, else the blocks",
+          "[unit]")
+{
+    auto mode = GENERATE(std::string("tcp"), std::string(",mode=ring"));
+    TestVolume volume(2, 2, mode);
+    rfs::OpenVolume old = rfs::open_volume("home", without_sums(volume));
+    dtx::Counters joined, sums, blocks;
+    const uint64_t count = 300; // more than are compared at once
+
+    CAPTURE(mode);
+    volume.client->finish(rfs::mount(*volume.client));
+    uint32_t file = make_file(volume, rfs::kRootIno, "file");
+    CHECK(broken_rules(rfs::check_data(*volume.open, &joined)).empty()); // of no blocks
+    for (uint64_t at = 0; at < count; at += 100)
+        (void)write_at(volume, file, at * kBlockBytes,
+                       text_of(100 * kBlockBytes, static_cast<uint32_t>(at)));
+    uint64_t begin = dtx::now_ns();
+    CHECK(broken_rules(rfs::check_data(*volume.open, &sums)).empty());
+    uint64_t middle = dtx::now_ns();
+    CHECK(broken_rules(rfs::check_data(old, &blocks)).empty());
+    uint64_t end = dtx::now_ns();
+    REQUIRE(sums.received_bytes > joined.received_bytes);
+    CHECK(sums.received_bytes - joined.received_bytes < 2 * count * 30); // of both copies
+    CHECK(blocks.received_bytes - joined.received_bytes > 2 * count * kBlockBytes);
+    printf("check --data over %s: %llu bytes and not %llu for %llu blocks, time %.2f\n",
+           mode.c_str(),
+           static_cast<unsigned long long>(sums.received_bytes - joined.received_bytes),
+           static_cast<unsigned long long>(blocks.received_bytes - joined.received_bytes),
+           static_cast<unsigned long long>(2 * count),
+           static_cast<double>(middle - begin) / static_cast<double>(end - middle));
+}
+
 TEST_CASE("fs: the check finds a block that is damaged on one copy", "[unit]")
 {
+    bool computed = GENERATE(true, false);
     Filled volume;
     dtx::Options options = volume.options;
     rfs::Pointer pointer = inode_of(volume, volume.file).pointers[5];
@@ -91,8 +139,11 @@ TEST_CASE("fs: the check finds a block that is damaged on one copy", "[unit]")
         co_await call.txn.write_span({ &piece, 1 });
     });
 
-    dtx::Findings found = rfs::check_data(*volume.open);
+    rfs::OpenVolume old = rfs::open_volume("home", without_sums(volume));
+    dtx::Findings found = rfs::check_data(computed ? *volume.open : old);
 
+    CAPTURE(computed);
+    CHECK(found.all().at(0).checked == 2 * 41);
     CHECK(broken_rules(found) == std::set<std::string>{ "data" });
     CHECK(found.all().at(0).broken == 1);
     CHECK(found.all().at(0).first.at(0) ==
