@@ -28,7 +28,8 @@
 namespace rfs
 {
 
-static constexpr uint64_t kReportNs = 1000000000; /* one line at most in so long a time */
+static constexpr uint64_t kReportNs = 1000000000;  /* one line at most in so long a time */
+static constexpr uint64_t kRepeatNs = 10000000000; /* the same line once */
 static constexpr uint32_t kDeadTurns = 10; /* of so many looks at orphans, one asks who died */
 static constexpr int kReceivedAtOnce = 16; /* requests, before those received go on */
 static constexpr size_t kSpareMax = 16;    /* buffers that are kept */
@@ -180,9 +181,10 @@ void Daemon::report(const std::string &what)
 {
     uint64_t now = dtx::now_ns();
 
-    if (now < reported_ns_ + kReportNs)
+    if (now < reported_ns_ + (what == reported_ ? kRepeatNs : kReportNs))
         return;
     reported_ns_ = now;
+    reported_ = what;
     log_(what);
 }
 

@@ -24,6 +24,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
@@ -221,6 +222,7 @@ class Daemon
     std::vector<std::unique_ptr<unsigned char[]>> spare_;
     Buffer receiving_;
     uint64_t reported_ns_ = 0;
+    std::string reported_;        /* the last line */
     uint64_t names_until_ns_ = 0; /* the kernel keeps no name for longer, and may keep */
     uint64_t names_again_ns_ = 0; /* further ones from then on */
     uint32_t turns_ = 0;
