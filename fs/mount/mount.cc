@@ -120,11 +120,6 @@ static void expect_free(const std::string &directory)
                                  "another directory");
 }
 
-static bool asks_for(const std::string &options, const std::string &word)
-{
-    return ("," + options + ",").find("," + word + ",") != std::string::npos;
-}
-
 /* A session of libfuse that is mounted; unmounted at the end. */
 class Mounted
 {
@@ -138,7 +133,7 @@ class Mounted
 
         if (geteuid() == 0) /* libfuse adds allow_other to allow_root, and refuses both */
             kernel +=
-                asks_for(options.kernel, "allow_root") ? ",suid,dev" : ",allow_other,suid,dev";
+                has_word(options.kernel, "allow_root") ? ",suid,dev" : ",allow_other,suid,dev";
         if (!options.kernel.empty())
             kernel += "," + options.kernel;
         words.push_back(kernel);

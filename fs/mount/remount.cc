@@ -41,9 +41,9 @@ static constexpr Flag kFlags[] = {
     { "relatime", "norelatime", MS_RELATIME, ST_RELATIME },
 };
 
-bool asks_remount(const std::string &words)
+bool has_word(const std::string &words, const std::string &word)
 {
-    return ("," + words + ",").find(",remount,") != std::string::npos;
+    return ("," + words + ",").find("," + word + ",") != std::string::npos;
 }
 
 static unsigned long changed(unsigned long flags, const std::string &words)

@@ -17,8 +17,8 @@ namespace rfs
  * none is. */
 std::string mounted_at(const std::string &directory);
 
-/* @words: of mount -o, separated by commas. */
-bool asks_remount(const std::string &words);
+/* Is @word among those of mount -o, which commas separate? */
+bool has_word(const std::string &words, const std::string &word);
 
 /* Changes what @words name, such as ro or noexec, and keeps the rest. Words that are none of the
  * kernel's own flags, such as user_id=0, mount(8) copies from the mount: they are left as they are.

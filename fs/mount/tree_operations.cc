@@ -297,15 +297,6 @@ static Changes changes_of(const struct stat &wanted, int which)
     return changes;
 }
 
-/* Awaited. */
-static dtx::Task<Node> writable(Call &call, uint32_t ino)
-{
-    Node node = co_await held_inode(call, ino);
-
-    expect(may(call.who, node.row, kMayWrite), EACCES);
-    co_return node;
-}
-
 /* Awaited: change(). @hides: out: not every user may search a directory any more. */
 static dtx::Task<Node> change_and_see(Call &call, uint32_t ino, Changes changes, bool &hides)
 {
@@ -325,8 +316,8 @@ static dtx::Task<> answer_changes(Daemon &daemon, Request &request, uint32_t ino
 
     if ((which & FUSE_SET_ATTR_SIZE) != 0) {
         if (!writes)
-            (void)co_await daemon.client().call(request.who(),
-                                                [ino](Call &call) { return writable(call, ino); });
+            (void)co_await daemon.client().call(
+                request.who(), [ino](Call &call) { return permitted_inode(call, ino, kMayWrite); });
 
         Node node = co_await resize_file(daemon.client(), request.who(), ino,
                                          static_cast<uint64_t>(wanted.st_size));
@@ -361,12 +352,7 @@ static void set_attributes(fuse_req_t handle, fuse_ino_t ino, struct stat *wante
 /* Of access(2) and chdir(2). */
 static dtx::Task<> answer_access(Daemon &daemon, Request &request, uint32_t ino, uint32_t wanted)
 {
-    auto body = [=](Call &call) -> dtx::Task<Node> {
-        Node node = co_await held_inode(call, ino);
-
-        expect(may(call.who, node.row, wanted), EACCES);
-        co_return node;
-    };
+    auto body = [=](Call &call) { return permitted_inode(call, ino, wanted); };
 
     (void)co_await daemon.client().call(request.who(), body);
     request.end(0);

@@ -170,7 +170,7 @@ Body add_mount(CLI::App &app)
     app.add_flag("-f,--foreground", options->mount.foreground, "serve until it is unmounted");
     app.footer("End it with umount DIR, or fusermount3 -u DIR.");
     return [options] {
-        if (asks_remount(options->words)) {
+        if (has_word(options->words, "remount")) {
             remount(options->mount.directory, options->words);
             return cli::kDone;
         }

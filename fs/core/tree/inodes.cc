@@ -36,10 +36,15 @@ Node held_node(uint32_t ino, const std::optional<InodeRow> &row)
     return sound_node(ino, *row);
 }
 
+void expect_permitted(const Call &call, const Node &node, uint32_t wanted)
+{
+    expect(may(call.who, node.row, wanted), EACCES);
+}
+
 void expect_directory(const Call &call, const Node &node, uint32_t wanted)
 {
     expect(S_ISDIR(node.row.mode), ENOTDIR);
-    expect(may(call.who, node.row, wanted), EACCES);
+    expect_permitted(call, node, wanted);
     expect(node.row.links != 0, ENOENT);
 }
 

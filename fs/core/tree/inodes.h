@@ -48,6 +48,18 @@ inline auto held_inode(Call &call, uint32_t ino)
                      [ino](const std::optional<InodeRow> &row) { return held_node(ino, row); });
 }
 
+/* Has the caller the permissions @wanted? Failure: EACCES. */
+void expect_permitted(const Call &call, const Node &node, uint32_t wanted);
+
+/* Awaited: the inode of such a number, with the permissions @wanted. */
+inline auto permitted_inode(Call &call, uint32_t ino, uint32_t wanted)
+{
+    return dtx::Then(held_inode(call, ino), [&call, wanted](const Node &node) {
+        expect_permitted(call, node, wanted);
+        return node;
+    });
+}
+
 /* Awaited: the same for a directory. Failure: as expect_directory(). */
 inline auto held_directory(Call &call, uint32_t ino, uint32_t wanted)
 {
