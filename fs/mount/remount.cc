@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <linux/magic.h>
 #include <mntent.h>
 #include <sstream>
@@ -18,6 +19,7 @@
 #include <sys/mount.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 
 namespace rfs
 {
@@ -44,6 +46,14 @@ static constexpr Flag kFlags[] = {
 bool has_word(const std::string &words, const std::string &word)
 {
     return ("," + words + ",").find("," + word + ",") != std::string::npos;
+}
+
+bool changes_flag(const std::string &word)
+{
+    for (const Flag &flag : kFlags)
+        if (word == flag.set || word == flag.clear)
+            return true;
+    return false;
 }
 
 static unsigned long changed(unsigned long flags, const std::string &words)
@@ -75,6 +85,27 @@ std::string mounted_at(const std::string &directory)
     if (mounts != nullptr)
         endmntent(mounts);
     return found;
+}
+
+std::string volume_of_device(dev_t device)
+{
+    std::ifstream mounts("/proc/self/mountinfo");
+    std::string wanted = std::to_string(major(device)) + ":" + std::to_string(minor(device));
+
+    for (std::string line; std::getline(mounts, line);) {
+        std::istringstream words(line);
+        std::string word;
+        std::string number;
+        std::string type;
+        std::string source;
+
+        words >> word >> word >> number;
+        while (words >> word && word != "-")
+            ; /* a line has any number of further words before the type */
+        if (words >> type >> source && number == wanted)
+            return type == "fuse.rpmfs" ? source : "";
+    }
+    return "";
 }
 
 void remount(const std::string &directory, const std::string &words)

@@ -6,6 +6,8 @@
  */
 #include "program/command.h"
 
+#include "mount/remount.h"
+
 #include "cli.h"
 
 #include <cerrno>
@@ -113,6 +115,10 @@ class Files
     /* Calls @take(bytes, size) for the contents of a file, in pieces. */
     void read(const Target &target, const std::function<void(const char *, size_t)> &take);
     void copy(const Target &from, const Target &to, bool recursive);
+    /* Do both lead to one file, if @found and @source are what is there? Also where one of them is
+     * a path of a mount of the volume. */
+    bool are_same(const Target &to, const struct stat &found, const Target &from,
+                  const struct stat &source) const;
     /* Throws: @to is @from, or below it: a copy would have no end. */
     void expect_outside(const Target &from, const Target &to);
 
@@ -256,21 +262,45 @@ void Files::copy_directory(const Target &from, const Target &to, mode_t mode)
                            : rfs_chmod(client(to), who(), to.path.c_str(), mode & 01777));
 }
 
+bool Files::are_same(const Target &to, const struct stat &found, const Target &from,
+                     const struct stat &source) const
+{
+    auto volume_of = [](const Target &target, const struct stat &stat) {
+        return target.volume.empty() ? volume_of_device(stat.st_dev) : target.volume;
+    };
+
+    if (found.st_ino != source.st_ino)
+        return false;
+    if (to.volume == from.volume)
+        return found.st_dev == source.st_dev;
+    return volume_of(to, found) == volume_of(from, source);
+}
+
 void Files::expect_outside(const Target &from, const Target &to)
 {
     struct stat source = stat(from);
+    struct stat found;
+    struct stat below;
     Target above = to;
 
-    if (from.volume != to.volume || !S_ISDIR(source.st_mode))
+    if (!S_ISDIR(source.st_mode))
         return;
-    while (!above.path.empty()) {
-        struct stat found;
+    while (!find_followed(above, found)) { /* the directory in which @to will be made */
+        size_t slash = above.path.find_last_of('/');
+        std::string shorter =
+            slash != above.path.npos ? above.path.substr(0, std::max<size_t>(slash, 1)) : ".";
 
-        if (find(above, found) && found.st_ino == source.st_ino && found.st_dev == source.st_dev)
-            throw cli::Failure(from.text() + ": cannot copy a directory into itself, " + to.text());
-        above.path.resize(
-            above.path.find_last_of('/') == above.path.npos ? 0 : above.path.find_last_of('/'));
+        if (shorter == above.path)
+            return;
+        above.path = shorter;
     }
+    do {
+        if (are_same(above, found, from, source))
+            throw cli::Failure(from.text() + ": cannot copy a directory into itself, " + to.text());
+        below = found;
+        above = above.in("..");
+    } while (find_followed(above, found) &&
+             (found.st_ino != below.st_ino || found.st_dev != below.st_dev));
 }
 
 /* Throws: @to leads to the file @source: a copy would empty it first. */
@@ -278,8 +308,7 @@ void Files::expect_another(const Target &from, const Target &to, const struct st
 {
     struct stat found;
 
-    if (from.volume == to.volume && S_ISREG(source.st_mode) && find_followed(to, found) &&
-        found.st_ino == source.st_ino && found.st_dev == source.st_dev)
+    if (S_ISREG(source.st_mode) && find_followed(to, found) && are_same(to, found, from, source))
         throw cli::Failure(from.text() + ": is the same file as " + to.text());
 }
 
@@ -378,15 +407,23 @@ Body add_stat(CLI::App &app)
 Body add_list(CLI::App &app)
 {
     auto options = file_options(app, "VOLUME:/PATH");
+    auto all = std::make_shared<bool>(false);
 
     app.add_flag("-l", options->flag, "with attributes");
-    return [options] {
+    app.add_flag("-a,--all", *all, "also . and .., the directory and the one that has it");
+    return [options, all] {
         Files files(options->place);
 
         for (const std::string &word : options->words) {
             Target target = volume_target(word);
 
-            for (const auto &[name, type] : files.names(target))
+            std::map<std::string, uint8_t> names = files.names(target);
+
+            if (*all) {
+                names["."] = DT_DIR;
+                names[".."] = DT_DIR;
+            }
+            for (const auto &[name, type] : names)
                 cli::print(options->flag ? line_of(files.stat(target.in(name)), name)
                                          : name + "\n");
         }

@@ -44,7 +44,7 @@ const Command kCommands[] = {
 };
 
 /* As a mount helper: SOURCE DIR [-sfnvrw] [-t TYPE] [-o OPTIONS] becomes mount SOURCE DIR -o
- * OPTIONS; with -f, which asks to mount nothing, no words. */
+ * OPTIONS; with -f, which asks to mount nothing, no words. --help shows that of mount. */
 std::vector<std::string> helper_arguments(int argc, char **argv)
 {
     std::vector<std::string> words = { "rpm-fs", "mount" };
@@ -62,6 +62,8 @@ std::vector<std::string> helper_arguments(int argc, char **argv)
             options += options.empty() ? "ro" : ",ro";
         else if (word == "-f")
             fakes = true;
+        else if (word == "-h" || word == "--help")
+            return { "rpm-fs", "mount", "--help" };
         else if (word[0] != '-')
             words.push_back(word);
     }

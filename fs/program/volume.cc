@@ -13,7 +13,7 @@
 
 #include "cli.h"
 
-#include <cinttypes>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -106,6 +106,26 @@ static bool is_for_others(const std::string &word)
            word.compare(0, 8, "comment=") == 0;
 }
 
+/* Throws cli::Failure: a word that is no option of a mount. mount(8) also hands a remount the words
+ * of fstab, and those that the kernel shows of the mount: they stay as they are. */
+static void expect_remountable(const std::string &words)
+{
+    static const std::set<std::string> kept = {
+        "remount",  "url",     "conf",        "secret-file", "patience",
+        "xattr",    "user_id", "group_id",    "rootmode",    "fd",
+        "max_read", "blksize", "allow_other", "allow_root",  "default_permissions"
+    };
+    std::istringstream each(words);
+
+    for (std::string word; std::getline(each, word, ',');)
+        if (!word.empty() && !changes_flag(word) && !is_for_others(word) &&
+            kept.count(word.substr(0, word.find('='))) == 0)
+            throw cli::Failure(word +
+                               ": not an option that a remount changes; it changes ro, nosuid, "
+                               "nodev, noexec, sync, noatime, nodiratime and relatime. For "
+                               "others, unmount and mount again");
+}
+
 /* An option of libfuse or the kernel that a mount cannot have, and why. */
 static void expect_possible(const std::string &key)
 {
@@ -171,6 +191,7 @@ Body add_mount(CLI::App &app)
     app.footer("End it with umount DIR, or fusermount3 -u DIR.");
     return [options] {
         if (has_word(options->words, "remount")) {
+            expect_remountable(options->words);
             remount(options->mount.directory, options->words);
             return cli::kDone;
         }
@@ -196,19 +217,30 @@ Body add_usage(CLI::App &app)
         OpenVolume open = open_volume(options->name, servers_of(options->place, options->name));
         Client client(open);
         Blocks blocks = client.finish(count_blocks(client));
+        std::vector<uint32_t> away = open.cluster->dead();
+        nlohmann::json facts;
         uint64_t files = 0;
         uint64_t files_max = open.volume.tables.sizes.inodes * open.volume.shards;
-        char text[256];
 
         open.cluster->each_row(open.volume.tables.inodes.number, 0,
                                [&](uint64_t, const void *, size_t) { files++; });
-        snprintf(text, sizeof(text),
-                 options->json ? "{\"bytes\": %" PRIu64 ", \"free_bytes\": %" PRIu64
-                                 ", \"files\": %" PRIu64 ", \"files_max\": %" PRIu64 "}\n"
-                               : "bytes %" PRIu64 " free %" PRIu64 " files %" PRIu64 " of %" PRIu64
-                                 "\n",
-                 blocks.all * kBlockBytes, blocks.free * kBlockBytes, files, files_max);
-        cli::print(text);
+        facts = { { "bytes", blocks.all * kBlockBytes },
+                  { "free_bytes", blocks.free * kBlockBytes },
+                  { "files", files },
+                  { "files_max", files_max },
+                  { "servers", open.volume.shards },
+                  { "promoted_away", away } };
+        if (options->json) {
+            cli::print(facts.dump() + "\n");
+            return cli::kDone;
+        }
+        cli::print("bytes " + facts["bytes"].dump() + " free " + facts["free_bytes"].dump() +
+                   " files " + facts["files"].dump() + " of " + facts["files_max"].dump() + "\n");
+        for (uint32_t server : away)
+            cli::print("server " + std::to_string(server) +
+                       " was promoted away, so blocks have a "
+                       "copy less: start it, with its pool or an empty one, then rpm-fs restore " +
+                       options->name + " --server " + std::to_string(server) + "\n");
         return cli::kDone;
     };
 }

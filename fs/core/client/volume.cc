@@ -54,12 +54,16 @@ NewVolume new_volume(const std::string &name, uint64_t bytes, uint64_t per_inode
     wanted.name = name;
     wanted.sizes.slabs = of_server / kSlabBytes;
     wanted.sizes.inodes = std::max<uint64_t>(64, of_server / per_inode);
+    if (wanted.sizes.inodes > kInodesMax)
+        throw dtx::Error(RPM_E_INVAL, std::to_string(per_inode) + " bytes for each inode make " +
+                                          std::to_string(wanted.sizes.inodes) +
+                                          " inodes on each server, of at most " +
+                                          std::to_string(kInodesMax) +
+                                          ": give each inode more bytes");
     if (!wanted.sizes.fit())
         throw dtx::Error(RPM_E_INVAL, std::to_string(bytes) + " bytes on " + servers_text(servers) +
                                           ": each has from " + std::to_string(kSlabBytes) +
-                                          " bytes to " + std::to_string(kSlabsMax * kSlabBytes) +
-                                          ", and room for at most " + std::to_string(kInodesMax) +
-                                          " files");
+                                          " bytes to " + std::to_string(kSlabsMax * kSlabBytes));
     return wanted;
 }
 
