@@ -32,7 +32,8 @@ uint64_t random_owner()
     return random & ~kOfFiles;
 }
 
-/* An open file has two: flock() gives up what its owner has before it waits. */
+/* An open file has an owner number for each kind of lock: flock() drops the locks of its owner
+ * before it waits, and must not drop the ranges that the file has locked. */
 static uint64_t owner_of_file(rfs_file *file, LockKind kind)
 {
     if (file->number == 0)

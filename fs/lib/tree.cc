@@ -87,8 +87,8 @@ static dtx::Task<uint32_t> begin_to_free(Call &call, Node node)
 }
 
 /* Awaited: @remove, a callable Task<std::optional<Node>>(Call &), returns a file that may have lost
- * its last name, which is freed then: in the same transaction, unless what the file has is damaged.
- * That must not keep its name. */
+ * its last name. This frees that file in the same transaction; if its rows are damaged, in
+ * others, so that the name is removed although the file cannot be freed. */
 template <class Remove>
 static dtx::Task<> remove_and_free(rfs_client *client, const Credentials &who, Remove remove)
 {

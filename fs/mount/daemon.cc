@@ -28,15 +28,16 @@
 namespace rfs
 {
 
-static constexpr uint64_t kReportNs = 1000000000;  /* one line at most in so long a time */
-static constexpr uint64_t kRepeatNs = 10000000000; /* the same line once */
+static constexpr uint64_t kReportNs = 1000000000;  /* between two lines of the log, at least */
+static constexpr uint64_t kRepeatNs = 10000000000; /* between two equal lines, at least */
 static constexpr uint32_t kDeadTurns = 10; /* of so many looks at orphans, one asks who died */
 static constexpr int kReceivedAtOnce = 16; /* requests, before those received go on */
 static constexpr size_t kSpareMax = 16;    /* buffers that are kept */
-/* So long a mount that ends waits for servers that do not answer. What it cannot tell them, other
- * clients find out. */
+/* How long a daemon that ends waits for servers that do not answer. If it cannot leave the volume
+ * in that time, other clients find it dead, and clean up after it. */
 static constexpr uint64_t kEndNs = 2000000000;
-/* The kernel counts from when it has got a reply: so long after the daemon has sent it. */
+/* The kernel keeps names and attributes for a time from when it gets the reply: at most so long
+ * after the daemon has sent it. */
 static constexpr uint64_t kReplyNs = 100000000;
 /* So long the kernel keeps no names after names_end(): further such calls need not wait. */
 static constexpr uint64_t kNoNamesNs = 60000000000;

@@ -28,10 +28,10 @@ namespace rfs
 /* A flag of the kernel for execve(2), FMODE_EXEC, which it passes with those of open(2). */
 static constexpr int kToExecute = 0x20;
 
-/* Has a handle no pages in the kernel? Those that append: it would put the bytes at the end that it
- * knows. Those that only write: where a write begins within a block that the kernel has no page of,
- * it would send that part as a call of its own, so the write would happen in two steps. A handle
- * that also reads keeps its pages, which mmap(2) needs. */
+/* Does a handle bypass the kernel's page cache (direct_io)? Yes with O_APPEND: with its cache, the
+ * kernel would append at the end of the file that it last knew. Yes with O_WRONLY: if a write
+ * begins inside a block that is not cached, the kernel would send that part as a request of its
+ * own, and the write would take effect in two steps. No with O_RDWR, which mmap(2) needs. */
 static bool is_direct(int flags)
 {
     return (flags & O_APPEND) != 0 || (flags & O_ACCMODE) == O_WRONLY;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * interrupts.cc: look again and again whether a process is being killed: of several signals to one
- * call, the kernel tells the first.
+ * interrupts.cc: poll whether a process is being killed. The kernel sends one interrupt for a
+ * request, at the first signal, so the daemon hears of no SIGKILL that follows.
  *
  * Tests: tests/fs/interrupt
  */

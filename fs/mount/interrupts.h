@@ -49,8 +49,8 @@ class Interrupts
         Request &request_;
     };
 
-    /* Answers a request with 0 at a time, unless that is done before. For a process that closes a
-     * file: if it is being killed, no signal tells so any more. */
+    /* Answers a request with 0 at @at_ns, unless it has a reply before. close(2) needs this:
+     * while a killed process closes its files, the kernel sends no interrupt. */
     void answer_at(Request &request, uint64_t at_ns);
 
   private:

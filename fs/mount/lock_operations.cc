@@ -94,15 +94,15 @@ static dtx::Task<> answer_lock(Daemon &daemon, Request &request, uint32_t ino, u
     } catch (const Failure &failure) {
         if (failure.error == EIO) /* it may be set */
             daemon.locks().add(ino, opened, wanted.owner);
-        /* The mount ends: of EINTR without a signal the kernel makes an error of its own, which
-         * programs do not know. */
+        /* The wait ended because the mount ends. EINTR would not do: the kernel turns it into an
+         * internal error, which a caller without a pending signal would get. */
         if (failure.error == EINTR && !request.is_interrupted())
             throw Failure{ ENOTCONN };
         throw;
     }
     if (wanted.type != LockType::none)
         daemon.locks().add(ino, opened, wanted.owner);
-    if (request.is_given_up()) { /* its owner does not know that it has it */
+    if (request.is_given_up()) { /* the caller got EINTR, so it does not have the lock */
         wanted.type = LockType::none;
         co_await lock_file(client, ino, wanted, false, nullptr);
     }

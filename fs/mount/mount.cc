@@ -41,8 +41,8 @@ static void initialize(void *, fuse_conn_info *kernel)
 
     kernel->max_write = kCallBytesMax;
     kernel->time_gran = 1;
-    /* Without FUSE_CAP_ATOMIC_O_TRUNC, with which open(O_RDONLY | O_TRUNC) of a program that runs
-     * cuts it before the kernel refuses. */
+    /* FUSE_CAP_ATOMIC_O_TRUNC is left out: with it, open(O_RDONLY | O_TRUNC) of a program that is
+     * running truncates the program's file before the kernel refuses the call. */
     kernel->want = wanted & kernel->capable;
 }
 
@@ -146,13 +146,13 @@ class Mounted
         fuse_opt_free_args(&args);
         if (session_ == nullptr)
             throw std::runtime_error("libfuse refuses one of the options '" + kernel +
-                                     "': rpm-fs(1) lists those that there are");
+                                     "': leave out those that rpm-fs(1) and mount(8) do not list");
         if (fuse_session_mount(session_, options.directory.c_str()) != 0) {
             fuse_session_destroy(session_);
             throw std::runtime_error(
                 options.directory + ": the kernel does not mount it: " +
                 (access("/dev/fuse", F_OK) == 0
-                     ? "libfuse has told why; users other than root need the package fuse3"
+                     ? "libfuse printed the reason; users other than root need the package fuse3"
                      : "there is no /dev/fuse: run modprobe fuse"));
         }
     }

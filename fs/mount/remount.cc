@@ -124,7 +124,8 @@ void remount(const std::string &directory, const std::string &words)
     if (mount(nullptr, directory.c_str(), nullptr, MS_REMOUNT | changed(flags, words), nullptr) !=
         0)
         throw std::runtime_error(directory +
-                                 ": the kernel does not remount it: " + strerror(errno));
+                                 ": the kernel does not remount it: " + strerror(errno) +
+                                 "; remount as root, and close files open for writing before ro");
 }
 
 } // namespace rfs

@@ -28,9 +28,9 @@ static int print_findings(const dtx::Findings &findings, uint64_t undecided, uin
     for (const std::string &text : findings.texts())
         cli::print(text + "\n");
     if (undecided != 0)
-        cli::print("check could not judge " + std::to_string(undecided) +
-                   " findings, of rows that clients changed each time: check again, or with "
-                   "--offline\n");
+        cli::print("check could not decide " + std::to_string(undecided) +
+                   " findings, because clients changed their rows before each reading: check "
+                   "again, or unmount the volume everywhere and check with --offline\n");
     cli::print(broken == 0 ? "check clean\n"
                            : "check found " + std::to_string(broken) + " errors\n");
     if (broken != 0)

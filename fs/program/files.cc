@@ -317,7 +317,7 @@ void Files::copy(const Target &from, const Target &to, bool recursive)
     struct stat stat = this->stat(from);
 
     if (!recursive && S_ISLNK(stat.st_mode) && !find_followed(from, stat))
-        throw cli::Failure(from.text() + ": is a symbolic link that leads nowhere");
+        throw cli::Failure(from.text() + ": is a symbolic link to no file: copy it with -r");
     if (S_ISDIR(stat.st_mode)) {
         if (!recursive)
             throw cli::Failure(from.text() + ": is a directory: copy it with -r");
@@ -463,7 +463,7 @@ Body add_copy(CLI::App &app)
         bool into = files.find(to, stat) && S_ISDIR(stat.st_mode);
 
         if (options->words.size() > 2 && !into)
-            throw cli::Failure(to.text() + ": is no directory, and several files are named");
+            throw cli::Failure(to.text() + ": is no directory; name one to copy several files");
         for (size_t i = 0; i + 1 < options->words.size(); i++) {
             Target from = target_of(options->words[i]);
             std::string name = from.path;

@@ -133,8 +133,8 @@ static void expect_possible(const std::string &key)
         throw cli::Failure("max_read: the mount sets it to its largest read: leave it out");
     if (key == "nodiratime" || key == "strictatime")
         throw cli::Failure(key + ": " +
-                           (key == "strictatime" ? "times of last access are relatime, or noatime"
-                                                 : "is set of an existing mount: mount without it, "
+                           (key == "strictatime" ? "give relatime or noatime instead"
+                                                 : "only a remount sets it: mount without it, "
                                                    "then rpm-fs mount NAME DIR -o "
                                                    "remount,nodiratime"));
 }

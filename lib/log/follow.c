@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * follow.c: wait at the tail for the next record. The reader reads the line at the tail, with
- * pauses that grow; once it has waited for a while it has the server wait, where the server holds
- * lists of steps: it sends {WATCH a word of that line, READ what is there}, and the answer that
- * wakes it has the record.
+ * follow.c: wait at the tail for the next record. The reader polls the 64-byte line at the tail,
+ * with pauses that grow. After a millisecond, if the server can hold lists of steps, the reader
+ * sends it {WATCH a word of that line, READ from the tail on}; the server answers when a writer has
+ * changed the word, and the answer has the record, or its first bytes.
  *
- * It watches a word that the next frame changes for certain (wire/frame.h), were it a pad frame. If
- * there is none, a frame was begun that is not whole: which of its words changes next is not known,
- * so the reader reads on.
+ * The reader watches a word of the header that every next frame, also a pad frame, changes
+ * (wire/frame.h). If a writer has begun a frame there that is not whole yet, there is no such word,
+ * and the reader goes on polling.
  *
- * Invariant: a WATCH that misses a change costs its own time, a second at most, and no record. If
- * the server misses that a writer goes once around the ring and leaves the same word behind, the
- * head tells: the reader reads it after each WATCH that found nothing.
+ * Invariant: if the server misses a change, the reader loses time, a second at most, and no record.
+ * A writer that goes once around the ring may leave the same value in the word, so the reader reads
+ * the log's head again after each WATCH that ended without a change.
  *
  * Tests: tests/unit/log/follow_test.cpp, tests/conform/watch_test.cpp
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * orders.c: hold lists of PROVEs until an agent has answered them.
+ * orders.c: in an agent's own server, hold a client's list of PROVEs, steps that ask which records
+ * of a log are whole (FORMAT.md section 12), until the agent's thread has the answer for it.
  *
  * Invariants
  *   an order has one owner at a time: the engine while it is NEW or DONE, the agent while TAKEN
@@ -48,7 +49,7 @@ static struct rpmi_held_order *find(struct rpmi_orders *orders, uint32_t client)
     return NULL;
 }
 
-/* Is every step of the list a PROVE? What is no valid list is not. */
+/* Is it a valid list of steps, all of them PROVEs? */
 static bool proves_alone(const void *list, uint64_t bytes)
 {
     struct rpmi_steps steps;
@@ -82,7 +83,7 @@ static int hand_over(struct rpmi_orders *orders, uint32_t client, const struct r
         if (orders->order[i].state == RPMI_ORDER_FREE)
             order = &orders->order[i];
     if (order == NULL)
-        return RPM_E_BUSY; /* orders of clients that have left are with the agent */
+        return RPM_E_BUSY; /* the agent still has orders of clients that have left */
     memcpy(order->list, op->body, op->body_bytes);
     if (rpmi_steps_check(order->list, op->body_bytes, op->len) != 0)
         return RPM_E_PROTO;

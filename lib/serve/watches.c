@@ -2,8 +2,9 @@
 /*
  * watches.c: hold lists of steps that begin with a WATCH until a word has changed.
  *
- * A client that leaves is only marked: the engine, which reads held[] without the lock, removes its
- * list when it looks the next time. A new client with the same slot takes it over.
+ * When a client leaves, rpmi_watches_forget() only sets its slot's client to 0: the engine reads
+ * held[] without the lock, so only the engine removes the slot from it, when it next compares the
+ * words. A new client that gets the slot before uses its entry in held[].
  *
  * Tests: tests/unit/serve/watches_test.cpp, tests/conform/watch_test.cpp
  */
@@ -17,7 +18,7 @@
 
 #include <unistd.h>
 
-#define LOOK_MS 1        /* between two looks while clients store without the engine */
+#define LOOK_MS 1        /* between two looks while a client can store without the engine */
 #define LOOK_NS 1000000u /* the same */
 #define NS_IN_MS 1000000u
 #define NS_IN_US 1000u

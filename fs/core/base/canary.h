@@ -23,7 +23,7 @@ enum class Canary {
     orphan_early,         /* a file without names is freed while one client has not let it go */
     lock_survives,        /* locks of dead clients are not dropped */
     lock_early,           /* locks are dropped of a client that was not fenced */
-    solo_no_wait,         /* who ends the time of a solo client acts at once */
+    solo_no_wait,         /* a client that ends another's time as solo client does not wait */
     mtime_still,          /* a change within one tick of the clock leaves the time of change */
     sum_unseeded,         /* a checksum does not tell blocks of different files apart */
     loop_unchecked,       /* a directory moves below another one whose ancestors are not read */

@@ -37,7 +37,9 @@ inline RowName file_row(uint32_t ino)
     throw dtx::Inconsistent{ {},
                              "the volume is damaged: row " + std::to_string(upper_half(row.key)) +
                                  "/" + std::to_string(lower_half(row.key)) + " of " + row.table +
-                                 ": " + what + "; rpm-fs check finds what else is damaged" };
+                                 ": " + what +
+                                 "; rpm-fs check lists all damage; unmount the volume everywhere, "
+                                 "and rpm-fs check --offline --repair repairs what it can" };
 }
 
 inline void need(bool holds, RowName row, const char *what)

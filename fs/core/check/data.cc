@@ -38,7 +38,8 @@ struct FileBlock {
 class Data
 {
   public:
-    /* @alone: nullptr, or what is damaged on one copy is repaired, and told. */
+    /* @alone: if not nullptr, its calls repair blocks that are damaged on one copy and whole on
+     * another; @told gets a sentence for each. */
     Data(const OpenVolume &open, Client *alone, const TellRepair *told)
         : open_(open), tables_(open.volume.tables), alone_(alone), told_(told),
           session_(*open.cluster, dtx::kAnyCoordinator), bytes_(kBlocksAtOnce * kBlockBytes)

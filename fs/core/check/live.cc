@@ -22,9 +22,9 @@ namespace rfs
 static constexpr uint64_t kLiveKeep = 10000; /* of each rule; more are counted */
 static constexpr int kScansMax = 8;
 
-/* Reads the witnesses in one transaction, which waits while another one has a lock on them: so what
- * that one has written is complete. A row that is torn, or an index that is, is for the scan to
- * tell. */
+/* Reads the witnesses in one transaction, which waits while another transaction has locked one of
+ * them: so the other transaction's rows are all installed before the next scan. Ignores torn rows
+ * and indexes, which the scan reports. */
 static void settle(dtx::Session &session, const std::vector<Witness> &witnesses)
 {
     const std::vector<dtx::TableSpec> &tables = session.cluster().schema().tables();

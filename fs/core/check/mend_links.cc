@@ -81,14 +81,14 @@ std::string Mender::find_block(uint32_t ino, uint64_t number)
     return "";
 }
 
-/* As e2fsck does: of a size that is too small and a block too many, the size is wrong. */
+/* A block lies behind the file's end: as e2fsck does, this takes the size to be wrong. */
 std::string Mender::lengthen(uint32_t ino, uint64_t number)
 {
     uint64_t size = (number + 1) * kBlockBytes;
     bool changed = change(open_.volume.tables.inodes, ino,
                           [&](InodeRow &row) { row.size = std::max(row.size, size); });
 
-    return changed ? "made the file as long as that" : "";
+    return changed ? "set the size to the end of that block" : "";
 }
 
 /* All places with a pointer to that block, as file and number. */
@@ -143,7 +143,7 @@ std::string Mender::part_block(const Wrong &wrong)
         text.append(text.empty() ? "made a hole of block " : ", and of block ");
         text.append(std::to_string(number)).append(" of file ").append(std::to_string(ino));
     }
-    return text.empty() ? "" : text + ", which has not its checksum";
+    return text.empty() ? "" : text + ": the bytes do not have the checksum there";
 }
 
 std::string Mender::mend_pointer(const Wrong &wrong)
@@ -256,8 +256,9 @@ std::string Mender::mend_links(const Wrong &wrong)
         return wrong.more == 0 ? add_orphan_row(ino) : "";
     case Kind::named_removed:
         (void)erase(tables.orphans, key_of(shard_of(ino, open_.volume.shards), ino));
-        return change(tables.inodes, ino, [](InodeRow &row) { row.links = 2; }) ? "it exists again"
-                                                                                : "";
+        return change(tables.inodes, ino, [](InodeRow &row) { row.links = 2; })
+                   ? "set its link count to 2"
+                   : "";
     default:
         if (wrong.more == 0)
             return reconnect(ino);

@@ -2,11 +2,12 @@
 /*
  * scan.h: read one table of a volume after another, and compare what they say of each file.
  *
- * Clients may write the volume meanwhile: then the rows are of different times, and what looks
- * wrong may be none. Each Wrong has its witnesses, rows without whose change it neither comes nor
- * goes: calls change the inode together with all other rows of a file, and the row of a slab
- * together with the pointers to its blocks. Both are read before what belongs to them, so a Wrong
- * that two scans find with the same witnesses was there between them.
+ * Clients may write the volume meanwhile: then the scan reads rows at different times, and rows
+ * that contradict each other need not be damaged. Each Wrong (a suspected fault) has witnesses:
+ * rows of which at least one changes whenever a call makes or removes this fault. They are the
+ * inode, which calls change together with all other rows of a file, and the row of a slab, which
+ * calls change together with the pointers to its blocks. A scan reads both before the rows that
+ * belong to them, so a Wrong that two scans find with unchanged witnesses was there between them.
  *
  * Tests: tests/unit/fs/check/check_test.cpp
  */

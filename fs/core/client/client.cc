@@ -62,7 +62,8 @@ dtx::Task<bool> Client::enter_with_others()
         if (!has_died(*entry.alone))
             throw dtx::Error(RPM_E_BUSY, "rpm-fs check --repair (client number " +
                                              std::to_string(client_number(*entry.alone)) +
-                                             ") has the volume: try again when it has ended");
+                                             ") keeps other clients out of the volume: try again "
+                                             "when it has ended");
 
         auto remove = [&](Call &call) {
             return remove_dead_client(call, *entry.alone, entry.changes);

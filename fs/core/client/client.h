@@ -103,9 +103,10 @@ class Client
     {
         return watched_locks_;
     }
-    /* Awaited: commit a row, which a client that others took for dead cannot: then it enters again,
-     * and has learnt which of its watched locks are gone. @beats: the row is its heartbeat. From
-     * the first one on the caller does so once a second while it has locks. */
+    /* Awaited: commit a row, which succeeds only if other clients have not fenced this one. If they
+     * have, this client enters the volume again first, and so learns which of its watched locks are
+     * gone. @beats: count up the heartbeat in that row. A caller that has done so once repeats it
+     * each second while it has locks. */
     dtx::Task<> show_life(bool beats);
     /* Awaited: note that the client has the volume open, and wait if another one was the solo
      * client (tree/mounts.h). If the session joins again later, other clients may have taken this
@@ -117,9 +118,9 @@ class Client
     dtx::Task<> enter();
     dtx::Task<> enter_alone();
     dtx::Task<> leave();
-    /* Awaited: the volume is full: wait until files that have lost their names are freed, which the
-     * other clients let go of within a second, or that a dead one has held; for some seconds at
-     * most. False: there are none but those that stay open. call() does so before it fails. */
+    /* Awaited: in a full volume, wait until a file that has lost its last name is freed: other
+     * clients release such files once a second, and this one releases those of dead clients. False:
+     * there is none, or none was freed within 2.5 s. call() does this before it fails: ENOSPC. */
     dtx::Task<bool> reclaim();
     /* How often it has entered. */
     uint64_t entries() const

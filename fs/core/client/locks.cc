@@ -76,9 +76,9 @@ struct Seen {
 
 } // namespace
 
-/* Awaited: drops what dead clients have of locks that conflict with a wanted one. True: there was
- * some. If clients have come or gone meanwhile, one of the dead may be back, and relies on its
- * locks (Client::enter()): they stay until the next look. */
+/* Awaited: drops the locks of dead clients that conflict with a wanted one. True: it dropped some.
+ * If a client has entered or left the volume since, it may be one of the dead that has joined again
+ * and has found its locks (Client::enter()): then this drops none, and the caller tries again. */
 static dtx::Task<bool> drop_dead(Client &client, uint32_t ino, LockRow wanted)
 {
     Dead dead(client);

@@ -2,19 +2,21 @@
 /*
  * locks.h: a client waits for locks of files (lock/locks.h), and drops those of dead clients.
  *
- * Waiting polls, so it costs the holder nothing; who waits longest need not be the next. Deadlocks
- * are not detected: the processes are of several mounts, and EDEADLK is never returned. A signal
- * ends a wait.
+ * A client that waits for a lock polls, so its wait costs the holder nothing, and the client that
+ * has waited longest need not get the lock next. No client detects deadlocks, whose processes may
+ * be at several mounts: EDEADLK is never returned. A signal ends a wait.
  *
- * A lock lives as long as its client is taken to be alive. A client whose connections are all
- * closed counts as dead: another one that meets its locks, or looks for dead clients (take_turn()),
- * fences it and drops them, and so does mount() of one that joins with its number. So does one that
- * waits for a lock of a mount whose heartbeat stands still (seen_beats.h). If it was only stopped
- * or cut off, its session joins again with the same number (dtx::Listener::rejoined() says so,
- * whatever the cause, and not whether locks were dropped meanwhile), it enters the volume again,
- * and goes on without these locks. Owners that it watches (Client::watched_locks()) are told then,
- * before its next call: open files of the library and of mounts, whose calls fail from then on. A
- * call by one that has locks returns only when they are known to have been there (show_life()).
+ * A lock lasts until other clients take its client for dead: all its connections are closed, or it
+ * is a mount whose heartbeat stands still (seen_beats.h). Then a client that waits for one of its
+ * locks, or looks for dead clients (take_turn()), fences it and drops its locks; mount() of a
+ * client that joins with its number drops them as well.
+ * If the fenced client was only stopped or cut off, its session joins the database again with the
+ * same number, and it enters the volume again, without these locks. Before its next call it tells
+ * the owners that it watches (Client::watched_locks()): open files of the library and of mounts,
+ * whose calls fail from then on. A rejoined session does not know whether locks were dropped, so it
+ * reads them. A call by an open file with locks returns only if the client has committed a row
+ * since, or within 1.5 s before, which a fenced client cannot: so its locks were there during the
+ * call (show_life()).
  *
  * Tests: tests/unit/fs/lock/locks_test.cpp
  */

@@ -62,8 +62,10 @@ NewVolume new_volume(const std::string &name, uint64_t bytes, uint64_t per_inode
                                           ": give each inode more bytes");
     if (!wanted.sizes.fit())
         throw dtx::Error(RPM_E_INVAL, std::to_string(bytes) + " bytes on " + servers_text(servers) +
-                                          ": each has from " + std::to_string(kSlabBytes) +
-                                          " bytes to " + std::to_string(kSlabsMax * kSlabBytes));
+                                          " are " + std::to_string(of_server) +
+                                          " for each, expected " + std::to_string(kSlabBytes) +
+                                          " to " + std::to_string(kSlabsMax * kSlabBytes) +
+                                          ": choose another size");
     return wanted;
 }
 

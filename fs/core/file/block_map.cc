@@ -101,7 +101,7 @@ dtx::Task<> BlockMap::put_rows()
     } else if (!empty) {
         done = co_await add_row(call_, call_.tables().maps, *key_, row_);
     }
-    need(done, { "maps", *key_ }, "it came or went while a call used it");
+    need(done, { "maps", *key_ }, "it appeared or disappeared within one transaction");
     exists_ = !empty;
 }
 

@@ -92,7 +92,7 @@ static dtx::Task<> erase_blobs(Call &call, uint32_t ino)
     for (const auto &[key, row] : found) {
         bool erased = co_await call.txn.erase(call.tables().blobs, key);
 
-        need(erased, { "blobs", key }, "another call has erased it, of a file without names");
+        need(erased, { "blobs", key }, "it was read, but is missing now");
     }
 }
 
@@ -123,7 +123,7 @@ dtx::Task<bool> free_orphan(Call &call, uint32_t ino)
 
     bool erased = co_await call.txn.erase(call.tables().inodes, ino);
 
-    need(erased, file_row(ino), "it was read, and does not exist");
+    need(erased, file_row(ino), "it was read, but is missing now");
     erased = co_await call.txn.erase(call.tables().orphans, orphan);
     need(erased, { "orphans", orphan }, "it does not exist, and the file has no names");
     co_return true;

@@ -85,7 +85,7 @@ dtx::Task<> free_blocks(Call &call, std::vector<Pointer> pointers)
         uint64_t key = key_of(shard, static_cast<uint32_t>(number));
         auto found = co_await call.txn.read(call.tables().slabs, key);
         SlabRow row =
-            need(found, { "slabs", key }, "it does not exist, and a pointer leads into the slab");
+            need(found, { "slabs", key }, "it does not exist, but a pointer leads into the slab");
 
         for (; i < pointers.size() && pointers[i].shard() == shard &&
                pointers[i].block() / kSlabBlocks == number;
@@ -93,7 +93,7 @@ dtx::Task<> free_blocks(Call &call, std::vector<Pointer> pointers)
             uint64_t at = pointers[i].block() % kSlabBlocks;
 
             need((row.used[at / 64] >> at % 64 & 1) != 0, { "slabs", key },
-                 "a block is free, and a pointer leads to it");
+                 "it marks a block as free to which a pointer leads");
             row.used[at / 64] &= ~(1ull << at % 64);
         }
         (void)co_await call.txn.write(call.tables().slabs, key, row);

@@ -7,8 +7,9 @@
  * the session that has the claim on its coordinator's logs. A session that takes a slab of a dead
  * client fences that client's coordinator first (dtx::Cluster::inherit()), so no write of an
  * earlier owner arrives any more. A session that joins with that coordinator number in between, or
- * again after it was fenced, is another owner: it takes no blocks of a slab before it has become
- * the owner anew, and one of the two that want the slab then fails.
+ * again after it was fenced, counts as another owner (Call::owner): it takes no blocks of a slab
+ * before it has written itself as the owner into the slab's row. If two sessions write that row,
+ * one transaction is aborted.
  *
  * Invariants
  *   a slab without a row has no owner, and none of its blocks is in use

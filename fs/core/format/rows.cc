@@ -33,7 +33,7 @@ static const char *fault_of_size(const InodeRow &row)
     if (S_ISLNK(row.mode))
         return row.size == 0 || row.size > kLinkTargetMax ? "its target has not 1 to 4095 bytes"
                                                           : nullptr;
-    return row.size != 0 ? "it is of a type that has no size, and has one" : nullptr;
+    return row.size != 0 ? "its size is not 0, but its type has none" : nullptr;
 }
 
 static const char *fault_of_blocks(const InodeRow &row)
@@ -41,13 +41,13 @@ static const char *fault_of_blocks(const InodeRow &row)
     bool cut = row.cut != kNoCut;
 
     if (!S_ISREG(row.mode))
-        return cut || row.blocks != 0 ? "it has blocks, and is no regular file" : nullptr;
+        return cut || row.blocks != 0 ? "it has blocks or a cut, but is no regular file" : nullptr;
     if (row.blocks > kFileBlocks)
         return "it counts more blocks than a file can have";
     if (cut && row.cut >= kFileBlocks)
-        return "it is cut behind the last block that a file can have";
+        return "its cut lies behind the last block that a file can have";
     return cut && row.links != 0 && row.cut < (row.size + kBlockBytes - 1) / kBlockBytes
-               ? "it is cut before its end"
+               ? "its cut lies before the end that its size gives"
                : nullptr;
 }
 
@@ -58,7 +58,7 @@ const char *fault_of(const InodeRow &row)
     if (!is_mode(row.mode))
         return "its mode has no type, or has bits that no mode has";
     if (S_ISDIR(row.mode) != (row.parent != 0))
-        return "a directory has a parent in its inode, and no other file has";
+        return "it is a directory without a parent, or another file with one";
     if (row.xattr_bytes > kXattrsMax)
         return "it has more bytes of extended attributes than a file can have";
     fault = fault_of_size(row);
@@ -96,10 +96,10 @@ bool is_name(std::string_view name)
 const char *fault_of(const NameRow &row)
 {
     if (row.ino == 0)
-        return "it leads to no number of a file";
+        return "it leads to file 0, which no file has as its number";
     if (row.type > 15 || !is_mode(uint32_t{ row.type } << 12))
-        return "it has no type of a file";
-    return row.length == 0 ? "it has no bytes" : nullptr;
+        return "its type is not that of a file";
+    return row.length == 0 ? "its length is 0" : nullptr;
 }
 
 } // namespace rfs

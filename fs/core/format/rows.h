@@ -192,15 +192,16 @@ constexpr uint16_t client_number(uint32_t coordinator)
     return static_cast<uint16_t>(coordinator + 1);
 }
 
-/* By client and file: a file on which a client has set locks and not closed it since. File 0 stands
- * for all: its row is there if the client has a heartbeat, or has looked whether it lives. */
+/* By client and file: a file on which the client may have locks. The row of file 0 is no file's: it
+ * is the client's heartbeat, or was written by Client::show_life() to see whether the client was
+ * fenced. */
 struct LockedFileRow {
     uint64_t beat; /* of file 0: counted up by a mount that lives; 0: by none. Else 0 */
 };
 inline constexpr uint32_t kBeatFile = 0;
 
-/* What no call writes into a row, as the end of a sentence; nullptr: the row is sound by itself.
- * Rows come from servers, so a call that reads one asks first. */
+/* Why no client can have written this row, as a clause for an error text; nullptr: its fields are
+ * within their bounds. A server may return any bytes, so a call checks each row that it reads. */
 const char *fault_of(const InodeRow &row);
 const char *fault_of(const NameRow &row);
 

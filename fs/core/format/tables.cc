@@ -12,8 +12,8 @@
 namespace rfs
 {
 
-/* A session keeps up to 64 slots of a table for new rows. So that the rows of all slabs, and all
- * locks, find slots while sixteen sessions keep some. */
+/* A session reserves up to 64 slots of a table for its new rows. With these spare slots, each slab
+ * and each lock finds a slot although sixteen sessions have reserved 64 slots each. */
 static constexpr uint64_t kSpareRows = 1024;
 
 /* Only files of more than kInodePointers blocks have map rows: one for each kMapPointers blocks if

@@ -101,7 +101,7 @@ static dtx::Task<std::vector<Numbered>> read_locks(Call &call, uint32_t ino)
 
     for (const Numbered &lock : all)
         need(is_sound(lock.row), { "locks", key_of(ino, lock.number) },
-             "its range, client, kind or type cannot be");
+             "its range, client, kind or type is out of bounds");
     co_return all;
 }
 
@@ -197,7 +197,7 @@ static dtx::Task<> replace(Call &call, uint32_t ino, const std::vector<Numbered>
         } else {
             done = co_await call.txn.write(table, key_of(ino, change.old[i].number), change.now[i]);
         }
-        need(done, file_row(ino), "its locks are not as they were read");
+        need(done, file_row(ino), "its locks differ from those that the call read");
     }
 }
 
@@ -245,8 +245,8 @@ dtx::Task<bool> has_locks(Call &call, uint32_t ino, LockRow of)
                           [&](const Numbered &lock) { return same_owner(lock.row, of); });
 }
 
-/* Awaited: drops locks. Those of @clients, and of others whose locks are dropped, who have none
- * left then are taken out of locked_files. */
+/* Awaited: drops the locks that @which selects. Then erases the file's row in locked_files of each
+ * client that has no lock on it left, among @clients and the clients whose locks it dropped. */
 static dtx::Task<> drop(Call &call, uint32_t ino, const Which &which, ClientNumbers clients)
 {
     std::vector<Numbered> all = co_await read_rows(call, ino);
@@ -261,7 +261,7 @@ static dtx::Task<> drop(Call &call, uint32_t ino, const Which &which, ClientNumb
 
         bool erased = co_await call.txn.erase(call.tables().locks, key_of(ino, lock.number));
 
-        need(erased, { "locks", key_of(ino, lock.number) }, "it was read, and does not exist");
+        need(erased, { "locks", key_of(ino, lock.number) }, "it was read, but is missing now");
     }
     for (uint16_t client : clients)
         if (left.count(client) == 0)

@@ -43,7 +43,7 @@ static dtx::Task<> add_target(Call &call, uint32_t ino, std::string_view target)
                     std::min<size_t>(kPieceBytes, target.size() - at));
         bool added = co_await add_row(call, call.tables().blobs, key_of(ino, piece), row);
 
-        need(added, { "blobs", key_of(ino, piece) }, "it exists, and the link is new");
+        need(added, { "blobs", key_of(ino, piece) }, "it exists, although no file had its number");
     }
 }
 
@@ -147,7 +147,7 @@ dtx::Task<std::string> read_link(Call &call, uint32_t ino)
         uint64_t key = key_of(ino, piece);
         auto row = co_await call.txn.read(call.tables().blobs, key);
 
-        target.append(need(row, { "blobs", key }, "it does not exist, of a link's target").bytes,
+        target.append(need(row, { "blobs", key }, "it is a missing piece of a link's target").bytes,
                       std::min<size_t>(kPieceBytes, bytes - target.size()));
     }
     need(target.find('\0') == target.npos, file_row(ino), "its target has a zero byte");

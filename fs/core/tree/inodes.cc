@@ -26,7 +26,7 @@ static Node sound_node(uint32_t ino, const InodeRow &row)
 
 Node named_node(uint32_t ino, const std::optional<InodeRow> &row)
 {
-    need(row, file_row(ino), "it does not exist, and a name or a directory leads to it");
+    need(row, file_row(ino), "it does not exist, but a name or a subdirectory refers to it");
     return sound_node(ino, *row);
 }
 
@@ -50,7 +50,7 @@ void expect_directory(const Call &call, const Node &node, uint32_t wanted)
 
 void expect_written(uint32_t ino, bool found)
 {
-    need(found, file_row(ino), "it was read, and does not exist");
+    need(found, file_row(ino), "it was read, but is missing now");
 }
 
 /* Numbers are random: no counter is contended for, and none is lost when a client dies. */
@@ -72,7 +72,7 @@ dtx::Task<Node> add_inode(Call &call, const InodeRow &row, uint32_t near)
     co_return node;
 }
 
-/* The last time that there is stays. */
+/* Times saturate: after INT64_MAX, a change leaves the time as it is. */
 static int64_t later(const Call &call, int64_t ns)
 {
     return std::max(call.now_ns, ns + (ns < INT64_MAX ? 1 : 0));

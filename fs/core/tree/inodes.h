@@ -22,7 +22,8 @@ struct Node {
     InodeRow row{};
 };
 
-/* What was read for a number: to which a name leads; which the caller has kept. */
+/* The inode that was read under a number. @row: nullopt: there is none, which for a number from a
+ * name is damage, and for a number that the caller has kept is Failure, ESTALE. */
 Node named_node(uint32_t ino, const std::optional<InodeRow> &row);
 Node held_node(uint32_t ino, const std::optional<InodeRow> &row);
 

@@ -33,7 +33,7 @@ static dtx::Task<> put_mounts(Call &call, MountsRow row)
 
     if (!written)
         written = co_await add_row(call, call.tables().mounts, 0, row);
-    need(written, { "mounts", 0 }, "it came while a call used it");
+    need(written, { "mounts", 0 }, "it appeared within one transaction");
 }
 
 /* Who has the volume alone. A number that no client can have is damage, and is passed over. */

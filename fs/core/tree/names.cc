@@ -25,8 +25,8 @@
 namespace rfs
 {
 
-static const char *const kGone = "it was found, and does not exist";
-static const char *const kNoTail = "it does not exist, and the name is long";
+static const char *const kGone = "it was found, but is missing now";
+static const char *const kNoTail = "it does not exist, although the name has more than 90 bytes";
 
 void check_name(std::string_view name)
 {
@@ -136,10 +136,10 @@ dtx::Task<> add_name(Call &call, Place place, std::string_view name, uint32_t in
 
     bool added = co_await add_row(call, call.tables().names, place.key, row);
 
-    need(added, { "names", place.key }, "it exists, and the name is new");
+    need(added, { "names", place.key }, "it exists, although no name had this key");
     if (name.size() > kHeadBytes)
         added = co_await add_row(call, call.tables().long_names, place.key, rest);
-    need(added, { "long_names", place.key }, "it exists, and the name is new");
+    need(added, { "long_names", place.key }, "it exists, although no name had this key");
 }
 
 dtx::Task<> change_name(Call &call, Place place, uint32_t ino, uint32_t mode)

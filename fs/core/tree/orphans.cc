@@ -42,7 +42,7 @@ dtx::Task<> add_orphan(Call &call, uint32_t ino)
 
     bool added = co_await add_row(call, call.tables().orphans, orphan_key(call, ino), row);
 
-    need(added, { "orphans", orphan_key(call, ino) }, "it exists, and the file had a name");
+    need(added, { "orphans", orphan_key(call, ino) }, "it exists, although the file had a name");
 }
 
 dtx::Task<bool> is_held(Call &call, uint32_t ino)

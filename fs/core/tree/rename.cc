@@ -56,8 +56,8 @@ static dtx::Task<Side> side_of(Call &call, Spot spot)
     co_return side;
 }
 
-/* Awaited: is @directory, or one above it, the directory @ino? In a loop, one that was marked comes
- * again: marks lie twice as far apart each time. */
+/* Awaited: is @directory, or one above it, the directory @ino? Damaged parents may form a loop:
+ * this finds it by Brent's algorithm, with a mark that moves at each power of two. */
 static dtx::Task<bool> is_below(Call &call, Node directory, uint32_t ino)
 {
     if (canary(Canary::loop_unchecked))
@@ -71,7 +71,7 @@ static dtx::Task<bool> is_below(Call &call, Node directory, uint32_t ino)
             marked = directory.ino;
         directory = co_await named_inode(call, directory.row.parent);
         need(S_ISDIR(directory.row.mode), file_row(directory.ino),
-             "it is the parent of a directory, and is none");
+             "a directory has it as its parent, but it is no directory");
     }
     co_return directory.ino == ino;
 }

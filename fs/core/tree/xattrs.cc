@@ -83,7 +83,7 @@ static dtx::Task<std::string> read_stream(Call &call, const Node &node)
 static std::vector<Xattr> xattrs_in(uint32_t ino, std::string_view stream)
 {
     return need(decode_xattrs(stream), { "blobs", key_of(ino, 0) },
-                "these extended attributes have no names and lengths that can be");
+                "a name or a length in these extended attributes is out of bounds");
 }
 
 /* Where an attribute is among others, or would be. */
@@ -127,12 +127,12 @@ static dtx::Task<> write_stream(Call &call, Node &node, std::string_view old,
         else if (differs)
             done = co_await call.txn.write(blobs, key_of(node.ino, piece), row);
         need(done, { "blobs", key_of(node.ino, piece) },
-             "it exists, of extended attributes that the file does not count");
+             "it does not fit the number of bytes of extended attributes in the inode");
     }
     for (uint32_t piece = pieces; piece < had; piece++) {
         bool erased = co_await call.txn.erase(blobs, key_of(node.ino, piece));
 
-        need(erased, { "blobs", key_of(node.ino, piece) }, "it was read, and does not exist");
+        need(erased, { "blobs", key_of(node.ino, piece) }, "it was read, but is missing now");
     }
     node.row.xattr_bytes = static_cast<uint32_t>(stream.size());
     touch_inode(call, node.row);

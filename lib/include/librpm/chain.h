@@ -17,8 +17,10 @@ extern "C" {
 #define RPM_CHAIN_ALTERNATIVES 8u
 #define RPM_CHAIN_PHASES 4u
 
-/* Who takes a step, by its operation and path. The thread is the chain's own: on paths 1 and 2 one
- * of a client, else one of the host. */
+/* Which thread or core carries out a step, by the step's operation and path. The thread is one of
+ * the chain's group: of a client for READ, WRITE and CALL on paths 1 and 2, else of the host. Paths
+ * have the names of path.h, not the values of enum rpm_path: 3R is RPM_PATH_COPY_NIC, 3D
+ * RPM_PATH_COPY_ENGINE (value 4), and 4 RPM_PATH_SOC_ONLY (value 5). 0: the step has no path. */
 enum rpm_chain_op {
     RPM_CHAIN_READ = 0,  /* as RPM_PATH_READ: paths 1 and 2 by the thread; 3R and 3D by a SoC core,
                             from the host; 4: a SoC core waits for its own memory */
