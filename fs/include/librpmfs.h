@@ -8,9 +8,12 @@
 #define LIBRPMFS_H
 
 #include <librpmfs/async.h>
+#include <librpmfs/attributes.h>
 #include <librpmfs/client.h>
+#include <librpmfs/directory.h>
 #include <librpmfs/file.h>
 #include <librpmfs/lock.h>
 #include <librpmfs/tree.h>
+#include <librpmfs/xattrs.h>
 
 #endif
