@@ -12,8 +12,10 @@
 #include <librpmfs/client.h>
 #include <librpmfs/directory.h>
 #include <librpmfs/file.h>
+#include <librpmfs/file_async.h>
 #include <librpmfs/lock.h>
 #include <librpmfs/tree.h>
+#include <librpmfs/tree_async.h>
 #include <librpmfs/xattrs.h>
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * async.h: calls that are submitted now and complete later, so that one thread has many of them
- * under way on one client.
+ * under way on one client: how they complete. file_async.h and tree_async.h submit them.
  *
  * A submission returns an error, and no completion follows; or 0, and exactly one follows, by
- * rfs_poll() or rfs_wait(). The library sends and continues submitted calls only in these two
- * functions and in the client's blocking calls. It starts a thread only while it takes over from a
- * dead client; that thread gets no signals. A call may use the caller's memory to which it has
- * pointers, other than paths and credentials, until its completion was returned.
+ * rfs_poll() or rfs_wait(). The library sends submitted calls, together, and continues them only in
+ * these two functions and in the client's blocking calls. It starts a thread only while it takes
+ * over from a dead client; that thread gets no signals. Paths, ranges and credentials are copied. A
+ * call may use other memory of the caller to which it has pointers until its completion was
+ * returned: it writes there at any time before that, even if it fails.
  *
  * Calls that are under way at once take effect in any order, and complete in the order in which
  * they end. Each by itself is as its blocking form: one transaction, durable on all copies when it
@@ -24,12 +25,15 @@
  * for, and a client that lets them wait for 2 s is taken for dead: its calls still complete, but it
  * may lose the locks of lock.h. The last completion comes when nothing is locked any more. A
  * program that has it may do other things for as long as it wants.
+ *
+ * Errors:  of a submission: -EAGAIN (rfs_opts.inflight_max calls were submitted whose completions
+ *          were not returned: poll, then try again), -ENOMEM. The completion has the errors of the
+ *          blocking form.
  */
 #ifndef LIBRPMFS_ASYNC_H
 #define LIBRPMFS_ASYNC_H
 
-#include <librpmfs/lock.h>
-#include <librpmfs/tree.h>
+#include <librpmfs/client.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,57 +46,6 @@ struct rfs_completion {
                           valid until the next rfs_poll() or rfs_wait() */
 };
 
-/*
- * Submissions. Each returns 0; -EAGAIN: rfs_opts.inflight_max calls were submitted whose
- * completions were not returned: poll, then try again; -EINVAL: a path or @who is NULL, or what is
- * named below; -ENOMEM. The other errors of the blocking form come by the completion. Arguments
- * are those of the blocking form, but:
- *
- * @context  echoed in the completion. Borrowed until then; never looked at. Need not be unique.
- * @who, paths, @range  Borrowed until return: they are copied.
- * buffers, @file of rfs_open_async(), @stat  Borrowed until the completion was returned. Written
- *           before that, at any time, even if the call fails; @file is set with the completion.
- * an open file  Borrowed until the completion was returned.
- *
- * Threads:  one per client.
- * Cost:     copies of paths and credentials, and an allocation; no system call: what is submitted
- *           is sent by the next rfs_poll(), rfs_wait() or blocking call, together.
- */
-RFS_MUST_CHECK int rfs_open_async(struct rfs_client *client, const struct rfs_cred *who,
-                                  const char *path, int flags, mode_t mode, struct rfs_file **file,
-                                  void *context);
-/* Taken and set to NULL on 0; on an error still open. It is closed when all calls on it have ended
- * that were submitted before; those that wait for locks end with -ECANCELED. The result is 0, or an
- * error after which the file is closed all the same. -EINVAL: @file, or what it points to, is
- * NULL. */
-RFS_MUST_CHECK int rfs_close_async(struct rfs_file **file, void *context);
-RFS_MUST_CHECK int rfs_pread_async(struct rfs_file *file, void *into, size_t size, uint64_t offset,
-                                   void *context);
-/* With O_APPEND, calls under way at once append in any order, each MiB as a whole. */
-RFS_MUST_CHECK int rfs_pwrite_async(struct rfs_file *file, const void *bytes, size_t size,
-                                    uint64_t offset, void *context);
-/* Completes when all calls on this open file have ended that were submitted before, except those
- * for locks. Each write reports its own error. */
-RFS_MUST_CHECK int rfs_fsync_async(struct rfs_file *file, void *context);
-RFS_MUST_CHECK int rfs_stat_async(struct rfs_client *client, const struct rfs_cred *who,
-                                  const char *path, struct stat *stat, void *context);
-RFS_MUST_CHECK int rfs_mkdir_async(struct rfs_client *client, const struct rfs_cred *who,
-                                   const char *path, mode_t mode, void *context);
-RFS_MUST_CHECK int rfs_unlink_async(struct rfs_client *client, const struct rfs_cred *who,
-                                    const char *path, void *context);
-RFS_MUST_CHECK int rfs_rmdir_async(struct rfs_client *client, const struct rfs_cred *who,
-                                   const char *path, void *context);
-RFS_MUST_CHECK int rfs_rename_async(struct rfs_client *client, const struct rfs_cred *who,
-                                    const char *from, const char *to, unsigned int flags,
-                                    void *context);
-/* -EINVAL also: @range, or @operation, as the blocking form. Result -ECANCELED: rfs_cancel(), or
- * the file was closed; the owner has what it had, but nothing after rfs_flock_async(). Calls of one
- * owner that are under way at once end in any order. */
-RFS_MUST_CHECK int rfs_lock_async(struct rfs_file *file, const struct rfs_lock_range *range,
-                                  uint64_t timeout_ms, void *context);
-RFS_MUST_CHECK int rfs_flock_async(struct rfs_file *file, int operation, uint64_t timeout_ms,
-                                   void *context);
-
 /**
  * rfs_cancel: end the calls that wait for a lock.
  *
@@ -101,6 +54,7 @@ RFS_MUST_CHECK int rfs_flock_async(struct rfs_file *file, int operation, uint64_
  *
  * @client   Borrowed.
  * @context  of rfs_lock_async() and rfs_flock_async(): ends all that were submitted with it.
+ *           Borrowed; never looked at.
  *
  * Errors:   -ENOENT (no such call is under way).
  * Threads:  one per client.
