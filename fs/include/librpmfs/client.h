@@ -4,11 +4,16 @@
  * one thread; a program has any number of clients. async.h has calls for which the thread does not
  * wait.
  *
- * Functions return 0 or a count, or an error as a negative number of errno(3). Beside the errors
- * that a function names, each may return -EIO: a block or row is damaged on all copies, or servers
- * did not answer for patience_us and the client could not find out whether the call took effect;
- * and errors of <librpm/error.h>, such as RPM_E_REFUSED, if servers do not answer at all. For both,
- * rfs_last_error() has a sentence that names the server or the row.
+ * Functions return 0 or a count, or an error as a negative number of errno(3), which may be one of
+ * <librpm/error.h>. A call that finds no room waits while clients free removed files, and fails
+ * with -ENOSPC when there are none, or none was freed for 2.5 s.
+ *
+ * Errors:  of each call: -EIO (a block or row is damaged on all copies; or servers did not answer
+ *          for patience_us, and the client could not find out whether the call took effect), and
+ *          errors of <librpm/error.h>, such as RPM_E_REFUSED, if servers do not answer at all: for
+ *          both, rfs_last_error() has a sentence that names the server or the row. RPM_E_BUSY
+ *          (servers refused the client because others took it for dead, and rpm-fs check --repair
+ *          has the volume now), -ENOMEM.
  */
 #ifndef LIBRPMFS_CLIENT_H
 #define LIBRPMFS_CLIENT_H
@@ -97,7 +102,7 @@ RFS_MUST_CHECK int rfs_make(const struct rfs_opts *opts, const struct rfs_make_o
 /**
  * rfs_mount: open a volume as a client.
  *
- * @opts  name and servers. Borrowed until return.
+ * @opts    name and servers. Borrowed until return.
  * @client  out, set only on 0. Taken by the caller: rfs_unmount().
  *
  * Durable:  on 0 the volume has noted the client. Files that have lost their last name, and that an
@@ -121,8 +126,10 @@ RFS_MUST_CHECK int rfs_mount(const struct rfs_opts *opts, struct rfs_client **cl
  * of them would have opened is closed.
  *
  * @client  Taken and set to NULL. NULL, or a pointer to NULL: nothing happens. All files and
- *      directories opened on it must be closed; calls that close files may be under way.
+ *          directories opened on it must be closed; calls that close files may be under way.
  *
+ * Durable:  its locks end, and what only it had open is freed. If servers do not answer, other
+ *           clients do that later.
  * Threads:  one per client.
  * Cost:     blocks, for up to patience_us if servers do not answer.
  */

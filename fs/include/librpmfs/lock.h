@@ -55,12 +55,11 @@ struct rfs_lock_range {
  *           except that on -EIO the lock may be set: it ends when @file is closed.
  * Errors:   -EAGAIN (another owner has it, and @timeout_ms is 0), -ETIMEDOUT, -EINTR
  *           (rfs_interrupt()), -EBADF, -EINVAL (a range that ends behind INT64_MAX, owner, type),
- *           -ENOLCK (the file has 4096 locks, or the volume is full of them), -ESTALE, -EIO (also:
- *           @file has lost its locks), those of client.h.
+ *           -ENOLCK (the file has 4096 locks, or the volume is full of them), those of file.h.
  * Threads:  one per client.
- * Cost:     one transaction. While it waits it asks again, after 1 ms at first and every 50 ms
- *           later: so much later it notices that the lock is free, and the end of its wait. The
- *           one that has waited longest need not be the next.
+ * Cost:     blocks; one transaction. While it waits it asks again, after 1 ms at first and every
+ *           50 ms later: so much later it notices that the lock is free, and the end of its wait.
+ *           The one that has waited longest need not be the next.
  */
 RFS_MUST_CHECK int rfs_lock(struct rfs_file *file, const struct rfs_lock_range *range,
                             uint64_t timeout_ms);
@@ -74,15 +73,17 @@ RFS_MUST_CHECK int rfs_lock(struct rfs_file *file, const struct rfs_lock_range *
  *         the caller's; 0 otherwise. If there is none, its type is F_UNLCK, and the rest unchanged.
  *         Borrowed.
  *
- * Errors:   -EINVAL as of rfs_lock(), -ESTALE, -EIO (@file has lost its locks), those of client.h.
+ * Errors:   -EINVAL (also: F_UNLCK) as of rfs_lock(), -EIO (also: @file has lost its locks), those
+ *           of client.h.
  * Threads:  one per client.
- * Cost:     one transaction.
+ * Cost:     blocks; one transaction.
  */
 RFS_MUST_CHECK int rfs_lock_test(struct rfs_file *file, struct rfs_lock_range *range);
 
 /**
- * rfs_flock: lock a whole file, change the type of its lock, or unlock it. The open file owns the
- * lock.
+ * rfs_flock: lock a whole file, change the type of its lock, or unlock it.
+ *
+ * The open file owns the lock.
  *
  * @file        open. Borrowed.
  * @operation   LOCK_SH, LOCK_EX or LOCK_UN; or'ed with LOCK_NB: as if @timeout_ms were 0.
@@ -90,8 +91,8 @@ RFS_MUST_CHECK int rfs_lock_test(struct rfs_file *file, struct rfs_lock_range *r
  *
  * Durable:  as of rfs_lock(). But to change the type is no single step, as on Linux: a caller
  *           that has to wait unlocks first, and after an error has no lock.
- * Errors:   -EAGAIN, -ETIMEDOUT, -EINTR, -EINVAL (@operation), -ENOLCK, -ESTALE, -EIO, as of
- *           rfs_lock(); those of client.h.
+ * Errors:   -EAGAIN, -ETIMEDOUT, -EINTR and -ENOLCK as of rfs_lock(), -EINVAL (@operation), those
+ *           of file.h.
  * Threads:  one per client.
  * Cost:     as of rfs_lock().
  */
