@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 LABELS = ('Durable', 'Errors', 'Threads', 'Cost', 'Source')
 BLOCK = re.compile(r'/\*\*\n(?P<doc>(?: \*[^\n]*\n)+?) \*/\n(?P<proto>[^/;{}]*;)')
 PROTOTYPE = re.compile(r'^(?!typedef|static|struct \w+;|#)[A-Za-z][^;{}#]*?'
-                       r'\b(rpm_\w+)\s*\(([^;{}]*)\)[^;{}()]*;', re.M)
+                       r'\b(r(?:pm|fs)_\w+)\s*\(([^;{}]*)\)[^;{}()]*;', re.M)
 
 
 @dataclass
@@ -17,6 +17,7 @@ class Contract:
     line: int
     prototype: str
     params: list  # (type, name)
+    arrays: dict = field(default_factory=dict)  # name of a parameter -> '[2]'
     summary: str = ''
     text: str = ''  # sentences that belong to no label
     returns: str = ''
@@ -83,6 +84,21 @@ def _fill(contract, doc):
     contract.text = '\n\n'.join(prose)
 
 
+def _first_comment(text):
+    first = re.search(r'/\*\n(?P<doc>(?: \*[^\n]*\n)+?) \*/\n', text)
+    return first.group('doc') if first else ''
+
+
+def shared_errors(text):
+    """The errors that a header's first comment lists for the functions that refer to it, or None."""
+    return next((text for _, key, text in _sections(_first_comment(text)) if key == 'Errors'), None)
+
+
+def referred_headers(text):
+    """The headers to whose errors the text of Errors: refers, as in: those of tree.h."""
+    return re.findall(r'\bthose of (\w+\.h)\b', text)
+
+
 def _without_inline(text):
     blank = lambda match: '\n' * match.group(0).count('\n')
     return re.sub(r'^static inline .*?^}\n', blank, text, flags=re.S | re.M)
@@ -97,7 +113,8 @@ def contracts(text):
     for match in PROTOTYPE.finditer(bare):
         prototype = ' '.join(match.group(0).split())
         line = bare.count('\n', 0, match.start(1)) + 1
-        contract = Contract(match.group(1), line, prototype, _split_params(match.group(2)))
+        contract = Contract(match.group(1), line, prototype, _split_params(match.group(2)),
+                            dict(re.findall(r'(\w+)(\[\w*\])', match.group(2))))
         if match.start() in docs:
             _fill(contract, docs[match.start()])
         found.append(contract)

@@ -20,8 +20,8 @@ import tomllib
 from pathlib import Path
 
 import commits
-import contract
 import csource
+import interface
 import prose
 
 FUNCTION_LINES = 70
@@ -29,7 +29,6 @@ FILE_LINES = 600
 COLUMNS = 100
 NESTING = 4
 PARAMETERS = 6
-HEADER_LINES = 250
 ROOT_CMAKE_LINES = 150
 FOLDER_CMAKE_LINES = 30
 FILE_KIB = 100
@@ -41,14 +40,6 @@ COMMENTED = C_LIKE + ('.py', '.sh', '.cmake', '.toml', '.map')
 # Folders whose every source has a test of its name: (folder, suffix, how much tests/unit/ leaves out).
 MIRRORED = (('lib/', '.c', len('lib/')), ('dtx/history/', '.cc', 0))
 USER_FOLDERS = ('lib', 'tools', 'examples', 'hints', 'dtx', 'fs')
-
-MAPS = ('lib/librpm.map', 'lib/librpm-sim.map', 'lib/librpm-s3.map')  # a library each
-THREADS = re.compile(r'any\b|one per \w+|setup only|one thread')
-OWNERSHIP = re.compile(r'\bBorrowed\b|\bTaken\b|\bReturned\b|\bout\b|\bin:')
-WRITES = re.compile(r'_(append|append_batch|append_async|commit|write|writev|write_async|persist|'
-                    r'trim|resume|remove|cas|faa|power_cut)$')
-DATA_PATH = re.compile(r'_(append|append_batch|append_async|reserve|commit|poll|persist|trim|write|'
-                       r'writev|write_async|read|cas|faa|next|wait|try|release|break|hist_add)$')
 
 # (pattern, folders, exempt prefixes, why). The patterns are split so that they do not match here.
 BANS = (
@@ -110,10 +101,6 @@ class Tree:
             self.codes[path] = csource.code_only(self.texts[path])
         return self.codes[path]
 
-    def headers(self):
-        return [path for path in self.texts
-                if path.startswith('lib/include/librpm/') and path.endswith('.h')]
-
 
 def line_of(text, offset):
     return text.count('\n', 0, offset) + 1
@@ -152,83 +139,9 @@ def check_f2(tree):
                 yield f'{path}:{i}', f'a comment of {len(line)} columns, limit {COLUMNS}', ''
 
 
-def check_h1(tree):
-    """public headers are short, and librpm.h includes each"""
-    umbrella = tree.texts.get('lib/include/librpm.h', '')
-    for path in tree.headers():
-        lines = tree.texts[path].count('\n')
-        if lines > HEADER_LINES:
-            yield path, f'{lines} lines, limit {HEADER_LINES}', ''
-        if f'<librpm/{Path(path).name}>' not in umbrella:
-            yield path, 'librpm.h does not include it', ''
-
-
-def contract_faults(item, errors):
-    if not item.documented or not item.summary:
-        yield f'no contract block that starts with "{item.name}: "'
-        return
-    if [name for name, _ in item.args] != [name for _, name in item.params]:
-        yield 'the @arguments are not those of the prototype, in order'
-    for (kind, _), (name, text) in zip(item.params, item.args):
-        if kind.endswith('*') and not OWNERSHIP.search(text):
-            yield f'@{name} does not say Borrowed, Taken, Returned, in or out'
-    labels = [label for label, _ in item.labels]
-    order = [contract.LABELS.index(label) for label in labels]
-    if order != sorted(set(order)):
-        yield 'labels repeated or out of order'
-    must_check = 'RPM_MUST_CHECK' in item.prototype
-    needed = {'Threads': True, 'Errors': must_check, 'Durable': WRITES.search(item.name),
-              'Cost': DATA_PATH.search(item.name)}
-    for label, wanted in needed.items():
-        if wanted and label not in labels:
-            yield f'label {label}: is missing'
-    if 'Errors' in labels and not must_check:
-        yield 'can fail, but is not RPM_MUST_CHECK'
-    if 'Threads' in labels and not THREADS.match(item.label('Threads')):
-        yield 'Threads: is none of any, one per object, setup only'
-    for name in re.findall(r'RPM_E_\w+', ' '.join(text for _, text in item.labels)):
-        if name not in errors:
-            yield f'{name} is not in error.h'
-
-
-def check_h2(tree):
-    """each public function has its contract, with the labels it needs"""
-    errors = set(re.findall(r'\bRPM_E_\w+', tree.texts.get('lib/include/librpm/error.h', '')))
-    for path in tree.headers():
-        for item in contract.contracts(tree.texts[path]):
-            for fault in contract_faults(item, errors):
-                yield f'{path}:{item.line}', f'{item.name}: {fault}', item.name
-
-
-def mapped_names(text):
-    """What a symbol map exports to programs. Private nodes, for our own libraries, are left out."""
-    public = re.sub(r'^\w+_PRIVATE_\S+ \{.*?^\};', '', csource.code_only(text), flags=re.M | re.S)
-    return set(re.findall(r'^\s*(\w+|[\w*]+\*);', public.split('local:')[0], re.M))
-
-
-def check_n1(tree):
-    """the symbol maps list exactly the public functions, those of a header all in one map"""
-    path = 'lib/librpm.map'
-    maps = {each: mapped_names(tree.texts[each]) for each in MAPS if each in tree.texts}
-    mapped = set().union(*maps.values())
-    for header in tree.headers():
-        names = {item.name for item in contract.contracts(tree.texts[header])}
-        if sum(bool(names & each) for each in maps.values()) > 1:
-            yield header, f'its functions are in several of {", ".join(maps)}', header
-    declared = {item.name for header in tree.headers()
-                for item in contract.contracts(tree.texts[header])}
-    for name in sorted(declared - mapped):
-        yield path, f'{name} is public but not listed', name
-    for name in sorted(mapped - declared):
-        yield path, f'{name} is listed but in no public header', name
-    for name in sorted(declared):
-        if 'flush' in name:
-            yield path, f'{name}: the word for users is persist', name
-
-
 def check_e2(tree):
     """a public function that can fail drops the error text of the call before"""
-    can_fail = {name for header in tree.headers()
+    can_fail = {name for header in interface.LIBRPM.headers(tree)
                 for name in re.findall(r'\bRPM_MUST_CHECK int (\w+)\(', tree.code(header))}
     for path in tree.with_suffix('.c', ('lib',)):
         code = tree.code(path)
@@ -522,7 +435,8 @@ def check_words(tree):
 
 
 CHECKS = {
-    'F2': check_f2, 'F3': check_f3, 'H1': check_h1, 'H2': check_h2, 'N1': check_n1, 'E2': check_e2,
+    'F2': check_f2, 'F3': check_f3, 'H1': interface.check_h1, 'H2': interface.check_h2,
+    'N1': interface.check_n1, 'E2': check_e2,
     'N2': check_n2, 'AWAIT': check_await, 'TAGS': check_tags, 'X1': check_x1, 'X5': check_x5, 'B1': check_cmake,
     'B4': check_b4, 'DEAD': check_dead, 'FILES': check_files, 'TEXT': check_text,
     'WORDS': check_words, 'DEPTH': check_depth, 'CIRCLES': check_circles, 'NAMES': prose.check_names,

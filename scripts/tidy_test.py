@@ -32,6 +32,19 @@ CONTRACT = '''/**
  */
 RPM_MUST_CHECK int rpm_box_put(struct rpm_box *box, unsigned size);
 '''
+FS_CONTRACT = '''/**
+ * rfs_rename: give a sack another name.
+ *
+ * @sack  Borrowed.
+ * @ends  Borrowed.
+ *
+ * Durable:  on 0 the name.
+ * Errors:   -ENOENT, RPM_E_FULL, those of sack.h.
+ * Threads:  one per sack.
+ * Cost:     a round trip.
+ */
+RFS_MUST_CHECK int rfs_rename(struct rfs_sack *sack, const int ends[2]);
+'''
 GOOD = {
     'CMakeLists.txt': '# SPDX-License-Identifier: BSD-3-Clause\nproject(x)\n',
     'lib/CMakeLists.txt': '# SPDX-License-Identifier: BSD-3-Clause\nrpm_sources(base/box.c base/lid.c log/put.c)\n',
@@ -40,6 +53,9 @@ GOOD = {
                             '#include <librpm/error.h>\n',
     'lib/include/librpm/error.h': SPDX + '/*\n * error.h: codes.\n */\nenum e { RPM_E_FULL = -1 };\n',
     'lib/include/librpm/box.h': SPDX + '/*\n * box.h: boxes.\n */\n#include <librpm/error.h>\nstruct rpm_box;\n\n' + CONTRACT,
+    'fs/librpmfs.map': SPDX + 'X {\n    global:\n        rfs_rename;\n    local:\n        *;\n};\n',
+    'fs/include/librpmfs.h': SPDX + '/*\n * librpmfs.h: all.\n */\n#include <librpmfs/sack.h>\n',
+    'fs/include/librpmfs/sack.h': SPDX + '/*\n * sack.h: sacks.\n *\n * Errors:  of each call: -EIO.\n */\n' + FS_CONTRACT,
     'lib/base/box.h': SPDX + '/*\n * box.h: inside a box.\n */\nint rpmi_box(int a);\n',
     'lib/base/box.c': SPDX + '/*\n * box.c: inside a box.\n */\n#include "base/box.h"\n\n'
                       'int rpmi_box(int a)\n{\n    return a;\n}\n',
@@ -52,7 +68,7 @@ GOOD = {
     'dtx/history/line.h': SPDX,
     'dtx/history/line.cc': SPDX + '#include "line.h"\nint line()\n{\n    return 0;\n}\n',
     'tools/CMakeLists.txt': '# SPDX-License-Identifier: BSD-3-Clause\nrpm_program(t SOURCES t.cpp)\n',
-    'tools/t.cpp': SPDX + '#include "t.h"\n#include <librpm.h>\nint main()\n{\n    return 0;\n}\n',
+    'tools/t.cpp': SPDX + '#include "t.h"\n#include <librpm.h>\n#include <librpmfs.h>\n#include <librpmfs/sack.h>\nint main()\n{\n    return 0;\n}\n',
     'tools/t.h': SPDX,
     'tests/CMakeLists.txt': '# SPDX-License-Identifier: BSD-3-Clause\n'
                             'x(unit/base/box_test.cpp unit/base/lid_test.cpp unit/log/put_test.cpp '
@@ -86,6 +102,7 @@ def coroutine(*lines):
 LINE = 'dtx/history/line.cc'
 LIB = 'lib/log/put.c'
 BOX = 'lib/include/librpm/box.h'
+SACK = 'fs/include/librpmfs/sack.h'
 WORD = 'TO' 'DO'
 
 # (check, file, what is appended, or (old, new)). The check must fire, and none but it.
@@ -109,6 +126,21 @@ BREACHES = [
     ('H2', BOX, ('RPM_MUST_CHECK ', '')),
     ('H2', BOX, ('one per box', 'sometimes')),
     ('H2', BOX, (' * Threads:', ' * Cost:     none.\n * Threads:')),
+    ('H1', SACK, '\n' * 250),
+    ('H1', 'fs/include/librpmfs.h', ('#include <librpmfs/sack.h>', '#include <stdio.h>')),
+    ('H2', BOX, ('RPM_E_FULL', '-EFULL')),
+    ('H2', SACK, ('/**\n * rfs_rename: give', '/*\n * Give')),
+    ('H2', SACK, (' * @ends  Borrowed', ' * @ends  of it')),
+    ('H2', SACK, (' * Durable:  on 0 the name.\n', '')),
+    ('H2', SACK, (' * Errors:   -ENOENT, RPM_E_FULL, those of sack.h.\n', '')),
+    ('H2', SACK, (' * Cost:     a round trip.\n', '')),
+    ('H2', SACK, ('RFS_MUST_CHECK ', '')),
+    ('H2', SACK, ('-ENOENT', '-ENOSACK')),
+    ('H2', SACK, ('RPM_E_FULL', 'RPM_E_EMPTY')),
+    ('H2', SACK, ('those of sack.h', 'those of bag.h')),
+    ('H2', SACK, ('-EIO', '-EOI')),
+    ('N1', 'fs/librpmfs.map', ('        rfs_rename;\n', '')),
+    ('N1', 'fs/librpmfs.map', ('rfs_rename;\n', 'rfs_rename;\n        rfs_gone;\n')),
     ('N1', 'lib/librpm.map', ('        rpm_box_put;\n', '')),
     ('N1', 'lib/librpm.map', ('rpm_box_put;\n', 'rpm_box_put;\n        rpm_gone;\n')),
     ('N1', 'lib/librpm.map', ('rpm_box_put;\n', 'rpm_box_put;\n        rpm_*;\n')),
