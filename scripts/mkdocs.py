@@ -14,7 +14,7 @@ import mkchangelog
 
 SOURCE = Path(__file__).resolve().parent.parent
 FILES = ('README.md', 'DESIGN.md', 'SECURITY.md', 'CONTRIBUTING.md', 'LICENSE', 'lib/FORMAT.md', 'tools/OPERATIONS.md',
-         'tools/RDMA.md', 'dtx/README.md', 'dtx/FORMAT.md', 'dtx/history/FORMAT.md')
+         'tools/RDMA.md', 'dtx/README.md', 'dtx/FORMAT.md', 'dtx/history/FORMAT.md', 'fs/README.md', 'fs/FORMAT.md')
 CODE_OR_LINK = re.compile(r'(?s)```.*?```|\[([^]]+)\]\(([^):#]+)\)')
 
 
