@@ -94,6 +94,12 @@ def shared_errors(text):
     return next((text for _, key, text in _sections(_first_comment(text)) if key == 'Errors'), None)
 
 
+def about(text):
+    """The paragraphs of a header's first comment, without its errors; the first begins with its name."""
+    plain = re.sub(r'^ \* ?', '', _first_comment(text), flags=re.M)
+    return [part for part in plain.strip('\n').split('\n\n') if not part.startswith('Errors:')]
+
+
 def referred_headers(text):
     """The headers to whose errors the text of Errors: refers, as in: those of tree.h."""
     return re.findall(r'\bthose of (\w+\.h)\b', text)

@@ -24,26 +24,38 @@ THREAD_RULES = {
     'setup only': 'Setup only, while no other thread uses the object',
     'any': 'Any thread',
 }
-INLINE = re.compile(r'^static inline (struct \w+) (rpm_\w+)\(void\)', re.M)
+INLINE = re.compile(r'^static inline (struct \w+) (r(?:pm|fs)_\w+)\(void\)', re.M)
 ENTRY = re.compile(r'^\s*([A-Z]\w*)\s*(?:=\s*([^,/]+?))?\s*,?\s*/\*\s*(.*?)\s*\*/', re.M | re.S)
 
 
 class Headers:
-    """What the public headers declare."""
+    """What the public headers of a library declare. @folder: has NAME.h and NAME/. @flag: its name behind -l.
+    @prefix: of its functions and types."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, name, flag, prefix):
         self.contracts = []
-        sim_map = Path(folder).parent / 'librpm-sim.map'
-        self.of_sim = set(re.findall(r'^\s*(rpm_\w+);', sim_map.read_text(), re.M))
+        self.comments = {}  # 'x.h' -> the paragraphs of its first comment, without its errors
+        self.errors = {}  # 'x.h' -> the errors to which contracts refer, or None
+        self.functions = {}  # 'x.h' -> names
+        self.about = contract.about(Path(folder, f'{name}.h').read_text())
+        self.name = name
+        self.flag = flag
+        self.prefix = prefix
+        sim_map = Path(folder).parent / f'{name}-sim.map'
+        self.of_sim = set(re.findall(r'^\s*(rpm_\w+);', sim_map.read_text(), re.M)) if sim_map.exists() else set()
         self.structs = {}  # 'struct rpm_x' -> its definition
         self.enums = {}  # 'rpm_x' -> text between the braces
         self.inits = {}  # 'struct rpm_x' -> name of its initialiser
-        for path in sorted(Path(folder).glob('librpm/*.h')):
+        for path in sorted(Path(folder).glob(f'{name}/*.h')):
             text = path.read_text()
-            self.contracts += contract.contracts(text)
-            for match in re.finditer(r'^(struct rpm_\w+) \{\n.*?^\};', text, re.M | re.S):
+            found = contract.contracts(text)
+            self.contracts += found
+            self.comments[path.name] = contract.about(text)
+            self.errors[path.name] = contract.shared_errors(text)
+            self.functions[path.name] = [item.name for item in found]
+            for match in re.finditer(r'^(struct %s_\w+) \{\n.*?^\};' % prefix, text, re.M | re.S):
                 self.structs[match.group(1)] = match.group(0)
-            for match in re.finditer(r'^enum (rpm_\w+) \{(.*?)\};', text, re.M | re.S):
+            for match in re.finditer(r'^enum (%s_\w+) \{(.*?)\};' % prefix, text, re.M | re.S):
                 self.enums[match.group(1)] = match.group(2)
             self.inits.update(dict(INLINE.findall(text)))
         self.names = {item.name for item in self.contracts}
@@ -52,9 +64,10 @@ class Headers:
     def _owners(self):
         """The function whose page shows a struct: the first that takes it."""
         owners = {}
-        for item in sorted(self.contracts, key=lambda item: not item.name.endswith('_open')):
+        for item in sorted(self.contracts, key=lambda item: (item.name.endswith('_async'),
+                                                             not item.name.endswith('_open'))):
             for kind, _ in item.params:
-                found = re.search(r'struct rpm_\w+', kind)
+                found = re.search(r'struct %s_\w+' % self.prefix, kind)
                 if found and found.group(0) in self.structs:
                     owners.setdefault(found.group(0), item.name)
         return owners
@@ -82,7 +95,7 @@ def literal(text):
 def section(title, text):
     if not text:
         return []
-    if not text.startswith('rpm_'):
+    if not re.match('r(pm|fs)_', text):
         text = text[0].upper() + text[1:]
     return [f'.Sh {title}', *sentences(text).split('\n')]
 
@@ -97,21 +110,23 @@ def threads(text):
 
 def references(headers, item, more):
     text = ' '.join([item.text, item.returns] + [text for _, text in item.args + item.labels])
-    names = set(re.findall(r'\b(rpm_\w+)\(\)', text)) & headers.names | set(more)
+    names = set(re.findall(r'\b(%s_\w+)\(\)' % headers.prefix, text)) & headers.names | set(more)
     names.discard(item.name)
-    rows = [('librpm', 7)] + [(name, 3) for name in names]
-    rows.sort(key=lambda row: (row[1], row[0]))
-    last = len(rows) - 1
-    return ['.Sh SEE ALSO'] + [f'.Xr {name} {part}' + (' ,' if i < last else '')
-                               for i, (name, part) in enumerate(rows)]
+    rows = [(headers.name, 7)] + [(name, 3) for name in names]
+    return ['.Sh SEE ALSO'] + listed(sorted(rows, key=lambda row: (row[1], row[0])))
 
 
-def synopsis(item, inits):
-    result = re.sub(r'RPM_MUST_CHECK |\s*\b%s\b.*' % item.name, '', item.prototype)
-    lines = ['.Sh SYNOPSIS', '.In librpm.h', f'.Ft {escape(result)}', f'.Fo {item.name}']
+def listed(rows):
+    """A list of pages, as (name, section)."""
+    return [f'.Xr {name} {part} ,' for name, part in rows[:-1]] + [f'.Xr {name} {part}' for name, part in rows[-1:]]
+
+
+def synopsis(headers, item, inits):
+    result = re.sub(r'R(?:PM|FS)_MUST_CHECK |\s*\b%s\b.*' % item.name, '', item.prototype)
+    lines = ['.Sh SYNOPSIS', f'.In {headers.name}.h', f'.Ft {escape(result)}', f'.Fo {item.name}']
     for kind, name in item.params:
         gap = '' if kind.endswith('*') else ' '
-        lines.append(f'.Fa "{kind}{gap}{name}"')
+        lines.append(f'.Fa "{kind}{gap}{name}{item.arrays.get(name, "")}"')
     if not item.params:
         lines.append('.Fa void')
     lines.append('.Fc')
@@ -132,6 +147,17 @@ def return_values(item):
     return []
 
 
+def errors(headers, text):
+    """The errors of a function, and those of headers to which it refers, or to which they refer."""
+    lines = section('ERRORS', text)
+    names = contract.referred_headers(text)
+    for name in names:
+        shared = headers.errors[name]
+        lines += ['.Pp', *sentences(f'Those of <{headers.name}/{name}> are, {shared}').split('\n')]
+        names += [more for more in contract.referred_headers(shared) if more not in names]
+    return lines
+
+
 def function_page(headers, item, options):
     owned = [kind for kind, owner in headers.owners.items() if owner == item.name]
     inits = [(kind, headers.inits[kind]) for kind in owned if kind in headers.inits]
@@ -142,8 +168,8 @@ def function_page(headers, item, options):
     lines += [f'.Nd {escape(item.summary.rstrip(".?"))}']
     sim = '-sim' if item.name in headers.of_sim else ''
     lines += ['.Sh LIBRARY',
-              f'librpm{sim}, linked as \\-l{options.library}{sim} or through pkg-config librpm{sim}']
-    lines += synopsis(item, inits)
+              f'{headers.name}{sim}, linked as \\-l{headers.flag}{sim} or through pkg-config {headers.name}{sim}']
+    lines += synopsis(headers, item, inits)
     lines += ['.Sh DESCRIPTION']
     paragraphs = [item.summary[0].upper() + item.summary[1:]] + item.text.split('\n\n')
     lines += '\n.Pp\n'.join(sentences(text) for text in paragraphs if text).split('\n')
@@ -152,15 +178,18 @@ def function_page(headers, item, options):
         for name, text in item.args:
             lines += [f'.It Fa {name}', *sentences(text).split('\n')]
         lines += ['.El']
+    for name in re.findall(r'\benum (\w+)', ' '.join(text for _, text in item.args)):
+        if name in headers.enums:
+            lines += ['.Pp', f'The values of enum {name} are:', enum_list(headers, name)]
     for kind in owned:
         lines += literal(headers.structs[kind])
     for kind, name in inits:
         lines += ['.Fn ' + name, f'gives a {kind} with every field at its default.']
     lines += section('DURABILITY', item.label('Durable')) + return_values(item)
-    lines += section('ERRORS', item.label('Errors'))
+    lines += errors(headers, item.label('Errors') or '')
     lines += section('THREADS', threads(item.label('Threads') or ''))
     lines += section('COST', item.label('Cost')) + section('SOURCE', item.label('Source'))
-    kinds = {found for kind, _ in item.params for found in re.findall(r'struct rpm_\w+', kind)}
+    kinds = {found for kind, _ in item.params for found in re.findall(r'struct %s_\w+' % headers.prefix, kind)}
     more = [headers.owners[kind] for kind in kinds if kind in headers.owners]
     return names, '\n'.join(lines + references(headers, item, more)) + '\n'
 
@@ -172,6 +201,29 @@ def enum_list(headers, name):
         text = re.sub(r'\s*\n\s*', ' ', match.group(3))
         lines += [f'.It Dv {match.group(1)}', *sentences(text).split('\n')]
     return '\n'.join(lines + ['.El'])
+
+
+def prose(parts):
+    """Paragraphs of a comment; one whose lines are indented stays as it is."""
+    lines = []
+    for part in parts:
+        plain = any(not line.startswith(' ') for line in part.split('\n'))
+        lines += ['.Pp', *sentences(part).split('\n')] if plain else literal(part)
+    return lines[1:]
+
+
+def overview_page(headers, options):
+    """What the first comments of the headers say, which holds for the functions of each."""
+    title, *more = headers.about[0].partition(': ')[2].split('. ', 1)
+    lines = [f'.Dd {options.date}', f'.Dt {headers.name.upper()} 7', f'.Os librpm {options.version}',
+             '.Sh NAME', f'.Nm {headers.name}', f'.Nd {escape(" ".join(title.split()))}',
+             '.Sh SYNOPSIS', f'.In {headers.name}.h', '.Pp', f'cc program.c $(pkg-config --cflags --libs {headers.name})',
+             '.Sh DESCRIPTION', *prose(more + headers.about[1:])]
+    for name, (first, *others) in headers.comments.items():
+        text = first.partition(': ')[2]
+        lines += [f'.Ss <{headers.name}/{name}>', *prose([text[0].upper() + text[1:], *others]),
+                  '.Pp', 'Functions:', *listed([(each, 3) for each in headers.functions[name]])]
+    return '\n'.join(lines + ['.Sh SEE ALSO'] + listed([('rpm-fs', 1), ('librpm', 7)])) + '\n'
 
 
 def inline_text(text):
@@ -265,12 +317,15 @@ def handmade_page(path, headers, options):
 def pages(options):
     """Every page as (file below the output folder, text)."""
     top = Path(options.root)
-    headers = Headers(top / 'lib/include')
-    for item in headers.contracts:
-        names, text = function_page(headers, item, options)
-        yield f'man3/{names[0]}.3', text
-        for alias in names[1:]:
-            yield f'man3/{alias}.3', f'.so man3/{names[0]}.3\n'
+    headers = Headers(top / 'lib/include', 'librpm', options.library, 'rpm')
+    files = Headers(top / 'fs/include', 'librpmfs', 'rpmfs', 'rfs')
+    for library in (headers, files):
+        for item in library.contracts:
+            names, text = function_page(library, item, options)
+            yield f'man3/{names[0]}.3', text
+            for alias in names[1:]:
+                yield f'man3/{alias}.3', f'.so man3/{names[0]}.3\n'
+    yield 'man7/librpmfs.7', overview_page(files, options)
     for name in cxxman.PAGES:
         header = top / f'dtx/include/dtx/{name}.h'
         if header.exists():

@@ -164,7 +164,7 @@ RFS_MUST_CHECK int rfs_rmdir(struct rfs_client *client, const struct rfs_cred *w
  * @who     on whose behalf. Borrowed until return.
  * @from    the name. Borrowed until return.
  * @to      the new name. Borrowed until return.
- * @flags   0, or one of enum rfs_rename_flag: RFS_RENAME_NOREPLACE, RFS_RENAME_EXCHANGE.
+ * @flags   0, or one of enum rfs_rename_flag.
  *
  * Durable:  on 0 the names have changed on all copies; on -EIO, or an error of <librpm/error.h>,
  *           they may have. What was replaced is freed as by rfs_unlink().
