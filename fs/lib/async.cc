@@ -71,5 +71,5 @@ int rfs_wait(rfs_client *client, rfs_completion *done, uint32_t n, uint32_t min,
 
 int rfs_cancel(rfs_client *client, const void *context)
 {
-    return client->calls.cancel(context) > 0 ? 0 : -ENOENT;
+    return client->calls.cancel(context) > 0 ? 0 : rfs::failed(ENOENT);
 }

@@ -29,6 +29,12 @@ std::string &last_error()
     return text;
 }
 
+int failed(int error)
+{
+    last_error().clear();
+    return -error;
+}
+
 /* Damage is -EIO, as of other file systems. */
 static int error_of(int code)
 {

@@ -254,7 +254,7 @@ void rfs_close(rfs_file **file)
 int rfs_close_async(rfs_file **file, void *context)
 {
     if (file == nullptr || *file == nullptr)
-        return -EINVAL;
+        return rfs::failed(EINVAL);
 
     rfs_file *taken = *file;
     int err = rfs::submit(taken->client, taken, rfs::Order::close, context,

@@ -77,6 +77,9 @@ namespace rfs
 /* The text of rfs_last_error(), of this thread. */
 std::string &last_error();
 
+/* The error number, negative; notes that it says all of what went wrong. */
+int failed(int error);
+
 /* The error number, negative, for the exception that is being handled; notes its text. */
 int error_of_exception();
 

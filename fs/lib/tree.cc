@@ -180,16 +180,16 @@ int rfs_mknod(rfs_client *client, const rfs_cred *who, const char *path, mode_t 
     uint32_t number = rfs::device_number(device);
 
     if (S_ISDIR(mode) || S_ISLNK(mode))
-        return -EINVAL;
+        return rfs::failed(EINVAL);
     return rfs::create_at(client, who, path, { mode & (S_IFMT | 07777), number, {} });
 }
 
 int rfs_symlink(rfs_client *client, const rfs_cred *who, const char *target, const char *path)
 {
     if (target == nullptr)
-        return -EINVAL;
+        return rfs::failed(EINVAL);
     if (target[0] == '\0')
-        return -ENOENT;
+        return rfs::failed(ENOENT);
     return rfs::create_at(client, who, path, { S_IFLNK | 0777, 0, target });
 }
 

@@ -49,6 +49,25 @@ TEST_CASE("librpmfs: volumes that cannot be made or mounted are refused", "[unit
     rfs_unmount(nullptr);
 }
 
+TEST_CASE("librpmfs: the error text is that of the last call that failed", "[unit]")
+{
+    Mounted volume;
+    rfs_client *client = volume.mount().client;
+    auto text_after = [&](auto call) {
+        CHECK(rfs_make(&volume.opts, &volume.make) == -EEXIST);
+        CHECK(std::string(rfs_last_error()).find("mkfs --force") != std::string::npos);
+        CHECK(call() < 0);
+        return std::string(rfs_last_error());
+    };
+
+    CHECK(text_after([&] { return rfs_mkdir(client, &kRoot, "/", 0700); }) == "");
+    CHECK(text_after([&] { return rfs_mknod(client, &kRoot, "/d", S_IFDIR | 0700, 0); }) == "");
+    CHECK(text_after([&] { return rfs_symlink(client, &kRoot, nullptr, "/l"); }) == "");
+    CHECK(text_after([&] { return rfs_symlink(client, &kRoot, "", "/l"); }) == "");
+    CHECK(text_after([&] { return rfs_close_async(nullptr, nullptr); }) == "");
+    CHECK(text_after([&] { return rfs_cancel(client, nullptr); }) == "");
+}
+
 TEST_CASE("librpmfs: a file larger than a call is written and read in parts", "[unit]")
 {
     Mounted volume;
