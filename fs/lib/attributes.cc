@@ -151,7 +151,9 @@ int rfs_utimens(rfs_client *client, const rfs_cred *who, const char *path,
         return 0;
     });
 
-    return err != 0 ? err : rfs::change_at(client, who, path, true, changes);
+    if (err != 0 || (!changes.atime && !changes.mtime)) /* then Linux does not look at the path */
+        return err;
+    return rfs::change_at(client, who, path, true, changes);
 }
 
 int rfs_truncate(rfs_client *client, const rfs_cred *who, const char *path, uint64_t size)

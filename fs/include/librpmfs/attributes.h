@@ -132,7 +132,8 @@ RFS_MUST_CHECK int rfs_lchown(struct rfs_client *client, const struct rfs_cred *
  *          return.
  * @path    of the file. Borrowed until return.
  * @times   of last access, and of last change, up to 292 years from 1970; tv_nsec may be UTIME_NOW,
- *          or UTIME_OMIT: unchanged. NULL: both are now. Borrowed until return.
+ *          or UTIME_OMIT: unchanged. If both are UTIME_OMIT, the call looks at nothing. NULL: both
+ *          are now. Borrowed until return.
  *
  * Durable:  on 0 both are set on all copies; on -EIO they may be.
  * Errors:   -EPERM (not the owner, and a time other than now), -EACCES (also: not the owner, and

@@ -292,6 +292,25 @@ TEST_CASE("librpmfs: times are set and read, before 1970 as well", "[unit]")
     CHECK(rfs_utimens(client, &kRoot, "/null", nullptr) == 0);
 }
 
+TEST_CASE("librpmfs: times that stay are no change of a file", "[unit]")
+{
+    Mounted volume;
+    rfs_client *client = volume.mount().client;
+    timespec times[2] = { { 0, UTIME_OMIT }, { 0, UTIME_OMIT } };
+    const rfs_cred other{ 11, 11, nullptr, 0 };
+    struct stat before {
+    };
+    struct stat stat {
+    };
+
+    REQUIRE(rfs_mknod(client, &kRoot, "/f", S_IFREG | 0600, 0) == 0);
+    REQUIRE(rfs_stat(client, &kRoot, "/f", &before) == 0);
+    CHECK(rfs_utimens(client, &other, "/f", times) == 0);
+    REQUIRE(rfs_stat(client, &kRoot, "/f", &stat) == 0);
+    CHECK(stat.st_ctim.tv_sec == before.st_ctim.tv_sec);
+    CHECK(stat.st_ctim.tv_nsec == before.st_ctim.tv_nsec);
+}
+
 TEST_CASE("librpmfs: attributes are handed out as by the system calls", "[unit]")
 {
     Mounted volume;
