@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // media_fuzz.cpp: structures of a pool's media: a frame, the head slots of a log, the superblock, a
-// directory entry; and a segment. A structure with a checksum is tested as it is and with its
-// checksum repaired.
+// directory entry; and a segment, and a decision. A structure with a checksum is tested as it is
+// and with its checksum repaired.
 //
 // Input: the structure's place in the table at the end, then its bytes; a frame's after its LSN,
 // the superblock's and the entry's after the size of the pool (8 bytes each).
@@ -10,6 +10,7 @@ extern "C" {
 #include "base/err.h"
 #include "base/limits.h"
 #include "base/sum.h"
+#include "wire/decision.h"
 #include "wire/frame.h"
 #include "wire/head.h"
 #include "wire/segment.h"
@@ -233,9 +234,33 @@ static void segment(const uint8_t *data, size_t size)
     check_segment(header.get(), data + used, size - used);
 }
 
+static void check_decision(const uint8_t *line)
+{
+    rpmi_decision found;
+    uint8_t again[RPMI_DECISION_BYTES];
+    int err = rpmi_decision_get(line, &found);
+
+    FUZZ_CHECK(err == 0 || err == RPM_E_NOENT || err == RPM_E_VERSION || err == RPM_E_CORRUPT);
+    if (err != 0)
+        return;
+    FUZZ_CHECK(found.head_lsn < found.trim_lsn && found.number > 0);
+    rpmi_decision_put(again, &found);
+    FUZZ_CHECK(memcmp(again, line, sizeof(again)) == 0);
+}
+
+static void decision(const uint8_t *data, size_t size)
+{
+    auto line = fuzz_copy(data, size, RPMI_DECISION_BYTES);
+
+    check_decision(line.get());
+    rpmi_store64(line.get() + 56, rpmi_sum(line.get(), 56));
+    check_decision(line.get());
+}
+
 // make_corpus.py has the same order in MEDIA.
-static void (*const decoders[])(const uint8_t *, size_t) = { frame, head_slots, superblock,
-                                                             directory_entry, segment };
+static void (*const decoders[])(const uint8_t *, size_t) = { frame,      head_slots,
+                                                             superblock, directory_entry,
+                                                             segment,    decision };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

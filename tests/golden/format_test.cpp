@@ -4,6 +4,7 @@
 extern "C" {
 #include "base/bytes.h"
 #include "wire/call.h"
+#include "wire/decision.h"
 #include "wire/frame.h"
 #include "wire/guard.h"
 #include "wire/handshake.h"
@@ -406,6 +407,7 @@ TEST_CASE("golden: FORMAT.md has the fields of the tables in the code, and no ot
         { "PROVE, 40 bytes", &rpmi_prove_layout },
         { "Certificate, 64 bytes", &rpmi_certificate_layout },
         { "Front of an answer, 8 bytes", &rpmi_steps_answer_layout },
+        { "Decision, 64 bytes", &rpmi_decision_layout },
     };
 
     for (const auto &each : all) {

@@ -498,6 +498,20 @@ def segment():
     return b
 
 
+def decision():
+    b = Block(64)
+    b.u32(0, 1, "version")
+    b.u32(4, 3, "epoch")
+    b.u64(8, 0xfedcba9876543210, "log id")
+    b.u64(16, 640, "LSN of the head")
+    b.u64(24, 1472, "LSN to trim to")
+    b.u64(32, 1408, "LSN of the last record")
+    b.u64(40, 0x0123456789abcdef, "its sum")
+    b.u64(48, 7, "number")
+    b.u64(56, xxh3(b.data[:56]), "checksum of bytes 0 to 55")
+    return b
+
+
 def golden():
     """Every golden file: name -> (title, block)."""
     return {
@@ -531,6 +545,7 @@ def golden():
         "sum_answer": ("FORMAT.md section 12: the answer to it", sum_answer()),
         "steps": ("FORMAT.md section 12: a list of steps", steps()),
         "segment": ("FORMAT.md section 13: a segment of two records", segment()),
+        "decision": ("FORMAT.md section 14: a decision", decision()),
         "certificate": ("FORMAT.md section 12: a certificate", certificate()),
         "certificate_refused": ("FORMAT.md section 12: a refusal", certificate_refused()),
         "steps_answer": ("FORMAT.md section 12: the answer to a list", steps_answer()),

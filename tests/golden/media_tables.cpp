@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// media_tables.cpp: the tables of what lies in a pool.
+// media_tables.cpp: the tables of what lies in a pool, of segments and of decisions.
 extern "C" {
 #include "base/bytes.h"
 #include "base/sum.h"
+#include "wire/decision.h"
 #include "wire/head.h"
 #include "wire/segment.h"
 #include "wire/super.h"
@@ -82,6 +83,12 @@ std::vector<Format> media_formats()
             { "flags", { 2, 3, 1u << 31, UINT32_MAX } } },
           false,
           sum_at(56, 0, 56) },
+    };
+}
+
+std::vector<Format> tier_formats()
+{
+    return {
         { TABLE(segment),
           "segment",
           0,
@@ -101,5 +108,19 @@ std::vector<Format> media_formats()
             { "stored_sum", {} } },
           false,
           sum_at(248, 0, 248) },
+        { TABLE(decision),
+          "decision",
+          0,
+          0,
+          recode_by(rpmi_decision_get, rpmi_decision_put),
+          { { "epoch", { 0 } },
+            { "log_id", {} },
+            { "head_lsn", { 641, 1472, 1ull << 63, UINT64_MAX } },
+            { "trim_lsn", { 0, 1408, 1473, 1ull << 63, UINT64_MAX } },
+            { "last_lsn", { 576, 1409, 1472, UINT64_MAX } },
+            { "last_sum", {} },
+            { "number", { 0 } } },
+          false,
+          sum_at(56, 0, 56) },
     };
 }

@@ -35,6 +35,7 @@ struct Format {
 #define TABLE(name) #name, &rpmi_##name##_layout
 
 std::vector<Format> media_formats();     // of a pool
+std::vector<Format> tier_formats();      // sections 13 and 14
 std::vector<Format> handshake_formats(); // sections 6 and 9
 std::vector<Format> call_formats();      // sections 7 and 10
 std::vector<Format> message_formats();   // section 11

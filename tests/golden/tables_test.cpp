@@ -14,8 +14,8 @@ static std::vector<Format> all_formats()
 {
     std::vector<Format> all;
 
-    for (auto part :
-         { media_formats, handshake_formats, call_formats, message_formats, step_formats })
+    for (auto part : { media_formats, tier_formats, handshake_formats, call_formats,
+                       message_formats, step_formats })
         for (Format &format : part())
             all.push_back(std::move(format));
     return all;
