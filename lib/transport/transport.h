@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 struct rpmi_link;
+struct rpmi_agent; /* wrap/agent.h */
 
 enum rpmi_link_flag {
     /*
@@ -144,6 +145,7 @@ struct rpmi_link {
     uint32_t depth;                         /* ops outstanding at most */
     uint32_t client;                        /* id of this client at the server */
     uint32_t server_epoch;
+    struct rpmi_agent *agent;    /* beside the server; NULL: none */
     int lost;                    /* 0, or why the link is lost */
     struct rpm_conn_stats stats; /* kept by the link's user; by the link: sleeps and, with
                                     RPMI_LINK_COUNTS, messages and bytes */

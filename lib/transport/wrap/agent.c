@@ -35,6 +35,7 @@ static void hang_up(struct rpmi_agent *agent)
         agent->link->ops->close(agent->link);
     agent->link = NULL;
     agent->asks = 0; /* the list of this connection is never answered */
+    rpmi_fetch_hang_up(agent);
 }
 
 static int dial(struct rpmi_agent *agent, uint64_t timeout_us)
@@ -66,6 +67,8 @@ static int dial(struct rpmi_agent *agent, uint64_t timeout_us)
         err = link->ops->watch(link, agent->epoll_fd);
     if (err != 0)
         hang_up(agent);
+    else
+        rpmi_fetch_dialled(agent, timeout_us);
     return err;
 }
 
@@ -88,7 +91,8 @@ int rpmi_agent_open(struct rpmi_agent *agent, const struct rpmi_agent_address *a
     agent->address = *address;
     agent->epoll_fd = epoll_fd;
     agent->pause_ns = RPMI_AGENT_PAUSE_NS;
-    err = dial(agent, timeout_us < OPEN_US ? timeout_us : OPEN_US);
+    agent->timeout_us = timeout_us < OPEN_US ? timeout_us : OPEN_US;
+    err = dial(agent, agent->timeout_us);
     if (err != RPM_E_REFUSED && err != RPM_E_LOST && err != RPM_E_TIMEDOUT && err != RPM_E_NOENT)
         return err;
     leave_alone(agent, now_ns);
@@ -130,6 +134,15 @@ void rpmi_agent_forget(struct rpmi_agent *agent)
 struct rpmi_claimed *rpmi_agent_claim(struct rpmi_agent *agent, uint32_t key)
 {
     return key < RPMI_KEYS_MAX && agent->claimed[key].epoch != 0 ? &agent->claimed[key] : NULL;
+}
+
+/* It has answered: unless it is left alone now, it will be for a short time only. */
+static void answers(struct rpmi_agent *agent, uint64_t now_ns)
+{
+    if (agent->away_until_ns > now_ns)
+        return;
+    agent->away_until_ns = 0;
+    agent->pause_ns = RPMI_AGENT_PAUSE_NS;
 }
 
 void rpmi_agent_late(struct rpmi_agent *agent, uint64_t now_ns)
@@ -239,7 +252,7 @@ static bool is_gone(struct rpmi_agent *agent)
 {
     struct rpmi_done done;
 
-    return agent->link->ops->poll(agent->link, &done, 1) != 0 || agent->link->lost != 0;
+    return rpmi_fetch_poll(agent, &done) != 0 || agent->link->lost != 0;
 }
 
 bool rpmi_agent_take(struct rpmi_agent *agent, uint32_t server_epoch, enum rpm_level level,
@@ -259,7 +272,7 @@ bool rpmi_agent_take(struct rpmi_agent *agent, uint32_t server_epoch, enum rpm_l
         }
         return false;
     }
-    n = agent->link->ops->poll(agent->link, &done, 1);
+    n = rpmi_fetch_poll(agent, &done);
     if (n == 0 && agent->link->lost == 0)
         return false;
     if (n != 1 || done.status != 0 ||
@@ -274,9 +287,29 @@ bool rpmi_agent_take(struct rpmi_agent *agent, uint32_t server_epoch, enum rpm_l
     agent->stats.refused += refused;
     if (refused != 0)
         leave_alone(agent, now_ns); /* it is of no use, whether it lies or the claim has ended */
-    if (agent->away_until_ns <= now_ns) {
-        agent->away_until_ns = 0;
-        agent->pause_ns = RPMI_AGENT_PAUSE_NS;
-    }
+    answers(agent, now_ns);
     return true;
+}
+
+enum rpmi_fetched rpmi_agent_fetched(struct rpmi_agent *agent, uint64_t log_id, uint64_t now_ns,
+                                     struct rpmi_decision *found, uint32_t *run)
+{
+    enum rpmi_fetched fetched = rpmi_fetch_take(agent, log_id, now_ns, found, run);
+
+    if (fetched == RPMI_FETCH_LOST) {
+        hang_up(agent);
+        (void)rpmi_fail(RPM_E_TIMEDOUT, "it does not let its decisions be read");
+        rpmi_agent_late(agent, now_ns);
+    } else if (fetched >= RPMI_FETCH_NOTHING) {
+        answers(agent, now_ns);
+    }
+    return fetched;
+}
+
+void rpmi_agent_fetch(struct rpmi_agent *agent, uint64_t log_id, uint64_t ask, uint64_t now_ns,
+                      uint64_t dial_ns)
+{
+    (void)rpmi_agent_is_free(agent, now_ns, dial_ns); /* dials, if it must */
+    if (agent->away_until_ns <= now_ns)
+        rpmi_fetch_send(agent, log_id, ask, now_ns);
 }

@@ -18,6 +18,7 @@
 #define RPMI_WRAP_AGENT_H
 
 #include "transport/transport.h"
+#include "transport/wrap/fetch.h"
 #include "wire/hello.h"
 #include "wire/steps.h"
 
@@ -70,6 +71,8 @@ struct rpmi_agent {
     uint64_t log_id[RPMI_KEYS_MAX]; /* of a log that is open by this key of the server's link */
     struct rpmi_claimed claimed[RPMI_KEYS_MAX];
     struct rpmi_agent_stats stats;
+    uint64_t timeout_us; /* of the connection that it belongs to */
+    struct rpmi_fetch fetch;
 };
 
 /* Fill in the texts. RPM_E_INVAL: the URL or the secret is too long. */
@@ -109,6 +112,15 @@ void rpmi_agent_send(struct rpmi_agent *agent, const struct rpmi_ask *asks, uint
  * @server_epoch, @level: what a certificate must have. */
 bool rpmi_agent_take(struct rpmi_agent *agent, uint32_t server_epoch, enum rpm_level level,
                      uint64_t now_ns);
+
+/* Take the decision that was asked for of a log, as rpmi_fetch_take(). One that does not come makes
+ * the agent one that is away. */
+enum rpmi_fetched rpmi_agent_fetched(struct rpmi_agent *agent, uint64_t log_id, uint64_t now_ns,
+                                     struct rpmi_decision *found, uint32_t *run);
+/* Read the decision of a log, as rpmi_fetch_send(). Dials an agent again that was away; blocks for
+ * at most @dial_ns then. */
+void rpmi_agent_fetch(struct rpmi_agent *agent, uint64_t log_id, uint64_t ask, uint64_t now_ns,
+                      uint64_t dial_ns);
 
 /* It has not done in time what it was asked for. */
 void rpmi_agent_late(struct rpmi_agent *agent, uint64_t now_ns);

@@ -54,6 +54,8 @@ void rpmi_wrap_sync(struct rpmi_wrap *wrap)
     wrap->link.client = inner->client;
     wrap->link.server_epoch = inner->server_epoch;
     wrap->link.lost = inner->lost;
+    if (inner->agent != NULL) /* else it may be this wrapper's own */
+        wrap->link.agent = inner->agent;
     rpmi_wrap_sync_stats(wrap);
 }
 

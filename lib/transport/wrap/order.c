@@ -507,6 +507,7 @@ int rpmi_order_open(struct rpmi_link *inner, const struct rpmi_agent_address *ad
         return err;
     }
     rpmi_wrap_init(&order->wrap, &order_ops, inner);
+    order->wrap.link.agent = &order->agent;
     set_methods(order);
     *outer = &order->wrap.link;
     return 0;
