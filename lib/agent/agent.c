@@ -5,7 +5,9 @@
  * Tests: tests/unit/agent/agent_test.cpp
  */
 #include <librpm/agent.h>
+#include <librpm/decision.h>
 
+#include "agent/decisions.h"
 #include "agent/upstream.h"
 #include "base/assert.h"
 #include "base/clock.h"
@@ -22,8 +24,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define CLIENTS_DEFAULT 64u
+#define FLAGS_ALL ((uint32_t)RPM_SERVER_NO_SPIN | (uint32_t)RPM_AGENT_ON_DEMAND)
+
 struct rpm_agent {
     struct rpm_server *front;
+    struct rpmi_decisions decisions;
     struct rpmi_upstream upstream;
     int epoll_fd; /* watches the orders, the server's link and stop_fd */
     int stop_fd;
@@ -69,13 +75,14 @@ static int open_front(struct rpm_agent *agent, const struct rpm_agent_opts *opts
     struct epoll_event event = { .events = EPOLLIN };
     int err;
 
-    if ((opts->flags & ~(uint32_t)RPM_SERVER_NO_SPIN) != 0)
-        return rpmi_fail(RPM_E_INVAL, "unknown agent flags %#x, known is RPM_SERVER_NO_SPIN",
+    if ((opts->flags & ~FLAGS_ALL) != 0)
+        return rpmi_fail(RPM_E_INVAL,
+                         "agent flags %#x, known are RPM_SERVER_NO_SPIN and RPM_AGENT_ON_DEMAND",
                          opts->flags);
     front.listen = opts->listen;
     front.pool_bytes = RPMI_POOL_BYTES_MIN;
-    front.flags = RPM_SERVER_NO_DIRECT | opts->flags;
-    front.clients_max = opts->clients_max;
+    front.flags = RPM_SERVER_NO_DIRECT | (opts->flags & (uint32_t)RPM_SERVER_NO_SPIN);
+    front.clients_max = (opts->clients_max != 0 ? opts->clients_max : CLIENTS_DEFAULT) + 1;
     front.socket_mode = opts->socket_mode;
     front.secret = opts->secret;
     front.tls_cert = opts->tls_cert;
@@ -83,6 +90,9 @@ static int open_front(struct rpm_agent *agent, const struct rpm_agent_opts *opts
     err = rpm_server_open(&front, &agent->front);
     if (err == 0)
         err = rpmi_orders_open(agent->front);
+    if (err == 0)
+        err = rpmi_decisions_open(&agent->decisions, agent->front);
+    agent->decisions.on_demand = (opts->flags & RPM_AGENT_ON_DEMAND) != 0;
     if (err != 0)
         return err;
     agent->upstream.front = agent->front;
@@ -177,6 +187,30 @@ int rpm_agent_work(struct rpm_agent *agent)
     return err;
 }
 
+int rpm_agent_stage(struct rpm_agent *agent, const struct rpm_decision *decision)
+{
+    rpmi_begin();
+
+    struct rpm_decision ours = rpm_decision_init();
+    struct rpmi_decision line;
+    int err;
+
+    RPM_ASSERT(agent != NULL && decision != NULL);
+    err = rpmi_opts_in(&ours, sizeof(ours), decision);
+    if (err != 0)
+        return err;
+    line = (struct rpmi_decision){ .epoch = ours.epoch,
+                                   .log_id = ours.log_id,
+                                   .head_lsn = ours.head_lsn,
+                                   .trim_lsn = ours.trim_lsn,
+                                   .last_lsn = ours.last_lsn,
+                                   .last_sum = ours.last_sum,
+                                   .number = 1 };
+    if (!rpmi_decision_is_sound(&line))
+        return rpmi_fail(RPM_E_INVAL, "no decision that rpm_archiver_decide() returned");
+    return rpmi_decisions_stage(&agent->decisions, &line) ? 1 : 0;
+}
+
 void rpm_agent_stop(struct rpm_agent *agent)
 {
     uint64_t one = 1;
@@ -199,6 +233,7 @@ int rpm_agent_stats(const struct rpm_agent *agent, struct rpm_agent_stats *stats
         .lists = __atomic_load_n(&from->lists, __ATOMIC_RELAXED),
         .failed = __atomic_load_n(&from->failed, __ATOMIC_RELAXED),
         .dials = __atomic_load_n(&from->dials, __ATOMIC_RELAXED),
+        .staged = __atomic_load_n(&agent->decisions.staged, __ATOMIC_RELAXED),
     };
 
     return rpmi_opts_out(stats, &found, sizeof(found));

@@ -9,6 +9,7 @@
 #include <librpm/append.h>
 #include <librpm/chain.h>
 #include <librpm/conn.h>
+#include <librpm/decision.h>
 #include <librpm/device.h>
 #include <librpm/diag.h>
 #include <librpm/error.h>

@@ -12,10 +12,13 @@
  */
 #include "tier/tier.h"
 
+#include <librpm/decision.h>
+
 #include "base/assert.h"
 #include "base/canary.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/opts.h"
 #include "base/sum.h"
 #include "log/log.h"
 #include "tier/codec.h"
@@ -37,6 +40,7 @@ struct rpm_archiver {
     uint64_t limit_lsn;          /* a segment that reaches it is full */
     bool full;                   /* the segment is to be stored */
     uint64_t stored_lsn;
+    struct rpmi_stored last; /* the newest segment that may be relied on; end_lsn 0: none */
 };
 
 static void begin_segment(struct rpm_archiver *archiver, uint64_t first_lsn)
@@ -60,9 +64,12 @@ static int find_start(struct rpm_archiver *archiver, uint64_t *lsn)
     if (err != 0)
         return err;
     *lsn = log->head.trim_lsn;
+    archiver->last = (struct rpmi_stored){ .end_lsn = 0 };
     err = rpmi_cold_stored(log, archiver->tier, UINT64_MAX, &stored);
-    if (err == 0)
+    if (err == 0) {
         *lsn = stored.end_lsn;
+        archiver->last = stored;
+    }
     return err == RPM_E_NOENT ? 0 : err;
 }
 
@@ -154,6 +161,13 @@ static int check_same(const struct rpm_archiver *archiver, const struct rpmi_seg
     return err;
 }
 
+static struct rpmi_stored stored_of(const struct rpmi_segment *segment)
+{
+    return (struct rpmi_stored){ .end_lsn = segment->end_lsn,
+                                 .last_lsn = segment->last_lsn,
+                                 .last_sum = segment->last_sum };
+}
+
 static int store_segment(struct rpm_archiver *archiver)
 {
     struct rpmi_segment *segment = &archiver->segment;
@@ -177,6 +191,7 @@ static int store_segment(struct rpm_archiver *archiver)
     if (err != 0)
         return err;
     rpmi_tier_proven(archiver->tier, &name);
+    archiver->last = stored_of(segment);
     archiver->stored_lsn = segment->end_lsn;
     begin_segment(archiver, segment->end_lsn);
     return 0;
@@ -258,6 +273,34 @@ int rpm_archiver_drop(struct rpm_archiver *archiver, uint64_t keep_bytes)
     if (lsn > archiver->log->head.trim_lsn)
         lsn = archiver->log->head.trim_lsn;
     return rpm_tier_drop(archiver->tier, archiver->log->log_id, lsn);
+}
+
+int rpm_archiver_decide(struct rpm_archiver *archiver, struct rpm_decision *decision)
+{
+    rpmi_begin();
+
+    struct rpm_decision ours = rpm_decision_init();
+    struct rpmi_stored last;
+    struct rpm_log *log;
+    int err;
+
+    RPM_ASSERT(archiver != NULL && decision != NULL);
+    log = archiver->log;
+    last = archiver->last;
+    err = rpmi_log_readable(log);
+    if (err == 0)
+        err = rpmi_log_head(log);
+    /* A head is never inside a record, so behind last_lsn there is none that was stored. */
+    if (err != 0 || last.end_lsn == 0 || log->head.trim_lsn > last.last_lsn)
+        return err;
+    ours.log_id = log->log_id;
+    ours.head_lsn = log->head.trim_lsn;
+    ours.epoch = log->head.epoch;
+    ours.trim_lsn = last.end_lsn;
+    ours.last_lsn = last.last_lsn;
+    ours.last_sum = last.last_sum;
+    err = rpmi_opts_out(decision, &ours, sizeof(ours));
+    return err != 0 ? err : 1;
 }
 
 uint64_t rpm_archiver_lsn(const struct rpm_archiver *archiver)

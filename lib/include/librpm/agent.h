@@ -25,6 +25,11 @@ extern "C" {
 
 struct rpm_agent;
 
+enum rpm_agent_flag {
+    RPM_AGENT_ON_DEMAND = 1u << 16 /* stage a decision (<librpm/decision.h>) only after a writer has
+                                      asked for one */
+};
+
 struct rpm_agent_opts {
     size_t size;          /* sizeof this struct as the caller compiled it */
     const char *server;   /* URL of the server; over shm: with mode=ring. Borrowed until return */
@@ -34,9 +39,9 @@ struct rpm_agent_opts {
                             return */
     const char *tls_cert; /* as in rpm_server_opts, and the next four */
     const char *tls_key;
-    uint32_t clients_max;
+    uint32_t clients_max; /* at most 1023: the agent is one client of its front */
     uint32_t socket_mode;
-    uint32_t flags;      /* RPM_SERVER_NO_SPIN or 0 */
+    uint32_t flags;      /* RPM_SERVER_NO_SPIN, enum rpm_agent_flag */
     uint64_t timeout_us; /* how long dialling the server may take; 0: 5 s */
 };
 
@@ -55,6 +60,7 @@ struct rpm_agent_stats {
     uint64_t lists;  /* sent to the server; each has the records of one or several orders */
     uint64_t failed; /* orders that could not be answered, because the server was away */
     uint64_t dials;  /* connections made to the server */
+    uint64_t staged; /* decisions of its logs, see <librpm/decision.h> */
 };
 
 static inline struct rpm_agent_stats rpm_agent_stats_init(void)

@@ -4,7 +4,8 @@
  * log can be trimmed and still be read from its first record on.
  *
  * An archiver copies records that are durable into segments, as rpm-agent does. A writer with
- * rpm_log_opts.tier trims its log by itself when it is full, as far as segments have its records. A
+ * rpm_log_opts.tier trims its log by itself when it is full, as far as segments have its records
+ * (one that cannot see the segments trims as an agent decides: <librpm/decision.h>). A
  * reader with rpm_reader_opts.tier reads trimmed records from the segments, and continues in the
  * log where they end. The folder alone is a backup: rpm_tier_reader_open().
  *

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "unit/tier/tiered.h"
 
+#include <librpm/decision.h>
+
 using namespace loop;
 
 TEST_CASE("archive: segments have every record, and end where their LSNs say", "[unit]")
@@ -271,4 +273,42 @@ TEST_CASE("archive: a reader does not go from one history into another", "[unit]
     CHECK(rpm_reader_next(reader, &record) == RPM_E_CORRUPT);
     CHECK(rpm_reader_next(reader, &record) == RPM_E_CORRUPT); // and again
     rpm_reader_close(&reader);
+}
+
+TEST_CASE("archive: it decides to trim what is in segments, and no more than the log has", "[unit]")
+{
+    support::Dir dir;
+    Server server(4u << 20);
+    Conn conn(server, queued());
+    Log log(conn, "a", WRITER, 1u << 20);
+    Tier tier(dir / "");
+    rpm_decision decision = rpm_decision_init();
+    {
+        Archiver archiver(tier, log);
+
+        CHECK(rpm_archiver_decide(archiver.archiver, &decision) == 0);
+        fill(log, SPAN / 2);
+        CHECK(archiver.all(0) == 0); // they are in its memory
+        CHECK(rpm_archiver_decide(archiver.archiver, &decision) == 0);
+        fill(log, SPAN, 1000);
+        CHECK(archiver.all(0) == 1);
+        REQUIRE(rpm_archiver_decide(archiver.archiver, &decision) == 1);
+        CHECK(decision.log_id == log.log->log_id);
+        CHECK(decision.head_lsn == 0);
+        CHECK(decision.epoch == info(log).epoch);
+        CHECK(decision.trim_lsn == rpm_archiver_lsn(archiver.archiver));
+        REQUIRE(rpm_log_trim(log, decision.trim_lsn) == 0);
+        CHECK(rpm_archiver_decide(archiver.archiver, &decision) == 0);
+        CHECK(archiver.all(1) == 1);
+    }
+    Archiver again(tier, log); // it finds the segment that the one before stored
+    rpm_decision found = rpm_decision_init();
+
+    REQUIRE(rpm_archiver_decide(again.archiver, &found) == 1);
+    CHECK(found.head_lsn == decision.trim_lsn);
+    CHECK(found.trim_lsn == info(log).tail_lsn);
+    CHECK(found.last_lsn > found.head_lsn);
+    CHECK(found.last_lsn < found.trim_lsn);
+    found.size = 0;
+    CHECK(rpm_archiver_decide(again.archiver, &found) == RPM_E_INVAL);
 }
