@@ -49,7 +49,7 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn)
 
     RPM_ASSERT(log->free_lsn <= log->tail_lsn && log->tail_lsn < end_lsn);
     if (RPMI_LIKELY(end_lsn - log->free_lsn <= log->capacity))
-        return 0;
+        return RPMI_LIKELY(!log->trims.on) ? 0 : rpmi_decision_look(log, end_lsn);
     /* Another client may have trimmed since, so ask the server for the durable head. A head that we
      * read may be visible and not durable, and a power cut would restore the old head, whose
      * records we are about to overwrite. */
@@ -58,8 +58,12 @@ int rpmi_log_admit(struct rpm_log *log, uint64_t end_lsn)
         return err;
     if (end_lsn - log->free_lsn > log->capacity && log->tier != NULL)
         err = rpmi_log_let_go(log);
+    if (err == 0 && end_lsn - log->free_lsn > log->capacity && log->trims.on)
+        err = rpmi_decision_wait(log);
     if (err != 0 || end_lsn - log->free_lsn <= log->capacity)
         return err;
+    if (log->trims.on)
+        return rpmi_decision_full(log);
     if (log->tier != NULL)
         return rpmi_fail(RPM_E_FULL,
                          "log '%s' is full, and no segment in '%s' ends between its head, %" PRIu64

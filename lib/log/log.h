@@ -23,6 +23,7 @@
 #include "conn/conn.h"
 #include "conn/outbox.h"
 #include "log/chain.h"
+#include "log/decision.h"
 #include "wire/frame.h"
 #include "wire/head.h"
 
@@ -71,9 +72,10 @@ struct rpm_log {
     struct rpm_conn *conn;
     struct rpmi_arena arena;
     char name[RPM_NAME_MAX + 1];
-    uint32_t flags;        /* enum rpm_log_flag */
-    uint32_t method;       /* enum rpm_method that is insisted on; 0: the connection's */
-    struct rpm_tier *tier; /* NULL: a log that is full is not trimmed */
+    uint32_t flags;          /* enum rpm_log_flag */
+    uint32_t method;         /* enum rpm_method that is insisted on; 0: the connection's */
+    struct rpm_tier *tier;   /* NULL: a log that is full is not trimmed */
+    struct rpmi_trims trims; /* by decisions of the connection's agent */
     uint32_t read_key;
     uint32_t write_key;       /* 0: not claimed */
     uint64_t link_generation; /* of the connection when the keys were granted */

@@ -17,7 +17,9 @@
 
 #define STAGING_DEFAULT (1u << 20)
 #define STAGING_MIN (64u << 10)
-#define FLAGS_ALL (RPM_LOG_WRITE | RPM_LOG_CREATE | RPM_LOG_EXCL | RPM_LOG_TAKEOVER)
+#define FLAGS_ALL                                                                                  \
+    (RPM_LOG_WRITE | RPM_LOG_CREATE | RPM_LOG_EXCL | RPM_LOG_TAKEOVER | RPM_LOG_AGENT_TIER |       \
+     RPM_LOG_LATE_FETCH)
 
 static int opts_read(const struct rpm_log_opts *opts, struct rpm_log_opts *ours)
 {
@@ -36,6 +38,12 @@ static int opts_read(const struct rpm_log_opts *opts, struct rpm_log_opts *ours)
     if ((ours->flags & ~(uint32_t)FLAGS_ALL) != 0)
         return rpmi_fail(RPM_E_INVAL, "log flags %#x, known are %#x", ours->flags,
                          (unsigned)FLAGS_ALL);
+    if (((ours->flags & RPM_LOG_AGENT_TIER) != 0 && (ours->flags & RPM_LOG_WRITE) == 0) ||
+        ((ours->flags & RPM_LOG_LATE_FETCH) != 0 && (ours->flags & RPM_LOG_AGENT_TIER) == 0))
+        return rpmi_fail(RPM_E_INVAL,
+                         "log flags %#x: RPM_LOG_LATE_FETCH is for RPM_LOG_AGENT_TIER, and that "
+                         "for RPM_LOG_WRITE",
+                         ours->flags);
     err = rpmi_level_check(ours->level);
     if (err != 0)
         return err;
@@ -128,6 +136,8 @@ static int prepare_writer(struct rpm_log *log, const struct rpm_log_opts *opts)
 {
     int err = make_plans(log, opts->level);
 
+    if (err == 0)
+        err = rpmi_decision_open(log);
     if (err != 0)
         return err;
     if (!rpmi_outbox_open(&log->outbox, log->conn->link, opts->staging_bytes))

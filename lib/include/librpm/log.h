@@ -7,8 +7,7 @@
  * connection too), a writer calls rpm_conn_reconnect() and then
  *
  *   rpm_log_resume()  to learn which of its unknown appends are in the log, and go on writing;
- *                     RPM_E_FENCED if another writer claimed the log since, even if that writer
- *                     has closed it
+ *                     RPM_E_FENCED if another writer claimed the log since, and perhaps closed it
  *   rpm_log_settle()  to learn which of its unknown appends are in the log, and stop writing
  *   rpm_log_claim()   after either, to become the writer again even if others wrote since
  */
@@ -24,10 +23,12 @@ extern "C" {
 struct rpm_log;
 
 enum rpm_log_flag {
-    RPM_LOG_WRITE = 1,   /* claim the log for writing: raises its epoch */
-    RPM_LOG_CREATE = 2,  /* create it if there is none of that name */
-    RPM_LOG_EXCL = 4,    /* with CREATE: fail if there is one */
-    RPM_LOG_TAKEOVER = 8 /* with WRITE: fence a living writer instead of RPM_E_OWNED */
+    RPM_LOG_WRITE = 1,       /* claim the log for writing: raises its epoch */
+    RPM_LOG_CREATE = 2,      /* create it if there is none of that name */
+    RPM_LOG_EXCL = 4,        /* with CREATE: fail if there is one */
+    RPM_LOG_TAKEOVER = 8,    /* with WRITE: fence a living writer instead of RPM_E_OWNED */
+    RPM_LOG_AGENT_TIER = 16, /* with WRITE: trim as the agent decides (<librpm/decision.h>) */
+    RPM_LOG_LATE_FETCH = 32  /* with AGENT_TIER: ask it when the log is full, not before */
 };
 
 struct rpm_log_opts {
@@ -139,9 +140,8 @@ RPM_MUST_CHECK int rpm_log_trim(struct rpm_log *log, uint64_t lsn);
  *
  * Poll first, for appends that succeeded, and call rpm_conn_reconnect(). The call delivers exactly
  * one outcome for each append, since the log was opened or outcomes were last delivered, that ended
- * in RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_FENCED: asynchronous ones, blocking ones, and each record
- * of a batch. It drops their completions that were not polled yet. The caller appends again the
- * records that are not present.
+ * in RPM_E_LOST, RPM_E_TIMEDOUT or RPM_E_FENCED, each record of a batch too. It drops their
+ * completions that were not polled yet. The caller appends again the records that are not present.
  *
  * @log       was open for writing. Borrowed.
  * @outcomes  out, room for @room, oldest first. Borrowed.
@@ -152,10 +152,10 @@ RPM_MUST_CHECK int rpm_log_trim(struct rpm_log *log, uint64_t lsn);
  * Errors:   RPM_E_FENCED (another writer claimed the log since, whether or not it is connected or
  *           has written: it keeps its claim, the outcomes are delivered, and this handle is read
  *           only until rpm_log_claim()). After any other error no outcome is delivered, and the
- *           call may be repeated: RPM_E_INVAL (the log is open for writing, so that nothing is
- *           unknown; or @room is too small), RPM_E_DENIED (open read only), RPM_E_OWNED (the server
- *           could not stop a fenced writer), RPM_E_NOENT (the log was removed, or another log has
- *           its name now), RPM_E_NOCAP, RPM_E_CORRUPT, RPM_E_LOST, RPM_E_TIMEDOUT.
+ *           call may be repeated: RPM_E_INVAL (open for writing, so that nothing is unknown; or
+ *           @room is too small), RPM_E_DENIED (open read only), RPM_E_OWNED (the server could not
+ *           stop a fenced writer), RPM_E_NOENT (the log was removed, or another log has its name
+ *           now), RPM_E_NOCAP, RPM_E_CORRUPT, RPM_E_LOST, RPM_E_TIMEDOUT.
  * Threads:  one per conn.
  * Cost:     as rpm_log_open().
  */

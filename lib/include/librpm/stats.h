@@ -35,6 +35,8 @@ struct rpm_conn_stats {
     uint64_t orders;           /* of the flushes, those posted with method order */
     uint64_t order_fallbacks;  /* of these, those that the server fulfilled, not the agent */
     uint64_t damaged;          /* how often a reader went to segments at a damaged record */
+    uint64_t decisions;        /* of an agent, by which a log was trimmed (<librpm/decision.h>) */
+    uint64_t decisions_stale;  /* of an agent, that did not hold any more */
 };
 
 static inline struct rpm_conn_stats rpm_conn_stats_init(void)

@@ -9,14 +9,15 @@
 class Agent
 {
   public:
-    Agent(const std::string &server, const std::string &listen, const std::string &secret = "")
+    Agent(const std::string &server, const std::string &listen, const std::string &secret = "",
+          uint32_t flags = 0)
     {
         rpm_agent_opts opts = rpm_agent_opts_init();
 
         opts.server = server.c_str();
         opts.listen = listen.c_str();
         opts.secret = secret.empty() ? nullptr : secret.c_str();
-        opts.flags = RPM_SERVER_NO_SPIN;
+        opts.flags = RPM_SERVER_NO_SPIN | flags;
         int err = rpm_agent_open(&opts, &agent_);
         INFO(rpm_last_error());
         REQUIRE(err == 0);
@@ -41,6 +42,10 @@ class Agent
 
         REQUIRE(rpm_server_url(rpm_agent_front(agent_), 0, text, sizeof(text)) == 0);
         return text;
+    }
+    int stage(const rpm_decision &decision)
+    {
+        return rpm_agent_stage(agent_, &decision);
     }
     struct rpm_agent_stats stats() const
     {

@@ -3,6 +3,9 @@
 // or the server is not.
 #include "unit/agent/agent.h"
 
+#include <librpm/decision.h>
+
+#include <atomic>
 #include <chrono>
 #include <set>
 
@@ -25,7 +28,7 @@ struct Writer {
     rpm_log *log = nullptr;
 
     explicit Writer(const std::string &url, const std::string &name = "log",
-                    const std::string &secret = "")
+                    const std::string &secret = "", uint32_t flags = 0)
     {
         rpm_conn_opts opts = rpm_conn_opts_init();
         rpm_log_opts of_log = rpm_log_opts_init();
@@ -35,7 +38,7 @@ struct Writer {
         int err = rpm_conn_open(url.c_str(), &opts, &conn);
         INFO(rpm_last_error());
         REQUIRE(err == 0);
-        of_log.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
+        of_log.flags = RPM_LOG_WRITE | RPM_LOG_CREATE | flags;
         of_log.capacity_bytes = 256 << 10;
         REQUIRE(rpm_log_open(conn, name.c_str(), &of_log, &log) == 0);
     }
@@ -70,6 +73,57 @@ struct Writer {
         rpm_reader_close(&reader);
         return all;
     }
+};
+
+// What rpm-agent --tier does, for the log "log".
+class Stager
+{
+  public:
+    Stager(const std::string &server, const std::string &folder, Agent &agent) : agent_(agent)
+    {
+        rpm_tier_opts opts = rpm_tier_opts_init();
+
+        opts.segment_span = 64 << 10;
+        REQUIRE(rpm_conn_open(server.c_str(), nullptr, &conn_) == 0);
+        REQUIRE(rpm_log_open(conn_, "log", nullptr, &log_) == 0);
+        REQUIRE(rpm_tier_open(folder.c_str(), &opts, &tier_) == 0);
+        REQUIRE(rpm_archiver_open(tier_, log_, &archiver_) == 0);
+        thread_ = std::thread([this] { loop(); });
+    }
+    Stager(const Stager &) = delete;
+    ~Stager()
+    {
+        stop_ = true;
+        thread_.join();
+        CHECK(failed_ == 0);
+        rpm_archiver_close(&archiver_);
+        rpm_tier_close(&tier_);
+        rpm_log_close(&log_);
+        rpm_conn_close(&conn_);
+    }
+
+  private:
+    void loop()
+    {
+        while (!stop_ && failed_ == 0) {
+            rpm_decision decision = rpm_decision_init();
+            int more = rpm_archiver_turn(archiver_, 0);
+            int decided = more < 0 ? more : rpm_archiver_decide(archiver_, &decision);
+
+            if (decided == 1)
+                decided = agent_.stage(decision);
+            failed_ = decided < 0 ? decided : 0;
+            std::this_thread::sleep_for(std::chrono::microseconds(200));
+        }
+    }
+    Agent &agent_;
+    rpm_conn *conn_ = nullptr;
+    rpm_log *log_ = nullptr;
+    rpm_tier *tier_ = nullptr;
+    rpm_archiver *archiver_ = nullptr;
+    std::atomic<bool> stop_{ false };
+    int failed_ = 0;
+    std::thread thread_;
 };
 
 std::vector<std::string> numbered(int n)
@@ -193,6 +247,59 @@ TEST_CASE("agent: it finds its server again", "[unit][agent]")
     }
     CHECK(agent.stats().dials == 2);
     CHECK(writer.records().at(0) == "one");
+}
+
+TEST_CASE("agent: a writer that sees no segments trims as it decides", "[unit][agent]")
+{
+    const uint32_t flags[][2] = { { 0, 0 },
+                                  { RPM_AGENT_ON_DEMAND, 0 },
+                                  { 0, RPM_LOG_LATE_FETCH },
+                                  { RPM_AGENT_ON_DEMAND, RPM_LOG_LATE_FETCH } };
+
+    for (const auto &[of_agent, of_log] : flags)
+        for (std::string kind : { "unix:", "shm:" }) {
+            support::Dir dir(support::Dir::kMemory);
+            support::Server server(far_server(dir));
+            Agent agent(server.listener_url(), kind + (dir / "agent"), "", of_agent);
+            Writer writer(server.listener_url() + ",agent=" + agent.url(), "log", "",
+                          RPM_LOG_AGENT_TIER | of_log);
+            Stager stager(server.listener_url(), dir / "", agent);
+            std::string record(8000, 'r');
+
+            CAPTURE(kind, of_agent, of_log);
+            for (int i = 0; i < 200; i++) { // six times its capacity
+                int err = writer.append(record);
+
+                for (int turn = 0; err == RPM_E_FULL && turn < 1000; turn++) {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                    err = writer.append(record);
+                }
+                INFO(rpm_last_error());
+                REQUIRE(err == 0);
+            }
+            CHECK(writer.stats().decisions > 4);
+            CHECK(agent.stats().staged >= writer.stats().decisions);
+        }
+}
+
+TEST_CASE("agent: it stages what an archiver decided, and nothing else", "[unit][agent]")
+{
+    support::Dir dir(support::Dir::kMemory);
+    support::Server server(far_server(dir));
+    Agent agent(server.listener_url(), "unix:" + (dir / "agent"));
+    rpm_decision decision = rpm_decision_init();
+
+    CHECK(agent.stage(decision) == RPM_E_INVAL);
+    decision.log_id = 7;
+    decision.epoch = 1;
+    decision.trim_lsn = 64;
+    CHECK(agent.stage(decision) == 1);
+    CHECK(agent.stage(decision) == 0);
+    decision.last_lsn = 64; // behind it
+    CHECK(agent.stage(decision) == RPM_E_INVAL);
+    decision.size = 4;
+    CHECK(agent.stage(decision) == RPM_E_INVAL);
+    CHECK(agent.stats().staged == 1);
 }
 
 TEST_CASE("agent: what it cannot be opened with", "[unit][agent]")
