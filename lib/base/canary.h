@@ -38,7 +38,8 @@
     X(NO_PORT_RATE, "a port carries any number of bytes a second")                                 \
     X(CALL_FROM_CACHE, "a core finds a call's message in the cache, with DDIO or without")
 
-/* Rules of certificates (wire/certificate.h): X(NAME, what is so without the rule). */
+/* Rules of certificates and decisions (wire/certificate.h, wire/decision.h): X(NAME, what is so
+ * without the rule). */
 #define RPMI_AGENT_CANARIES(X)                                                                     \
     X(CERTIFICATE_UNCHECKED, "the writer takes a certificate without its proof")                   \
     X(CERTIFICATE_BEYOND, "the writer takes a certificate that does not begin at its record")      \
@@ -46,7 +47,9 @@
     X(CERTIFICATE_UNSEEN, "the server certifies records that it has not looked at")                \
     X(CERTIFICATE_HEADERS, "the server looks at the headers of frames only")                       \
     X(ORDER_SHORT, "the writer takes a certificate of some records for all of them")               \
-    X(ORDER_ENDLESS, "the writer waits for an agent for as long as it takes")
+    X(ORDER_ENDLESS, "the writer waits for an agent for as long as it takes")                      \
+    X(STALE_COMMITTED, "the writer trims by a decision although its log has changed since")        \
+    X(STAGED_EARLY, "the agent stages a decision before the segment is durable")
 
 enum rpmi_canary {
     RPMI_CANARY_NONE = 0,

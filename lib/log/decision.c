@@ -10,6 +10,7 @@
 #include "log/decision.h"
 
 #include "base/assert.h"
+#include "base/canary.h"
 #include "base/err.h"
 #include "log/log.h"
 #include "transport/wrap/agent.h"
@@ -76,6 +77,8 @@ static int holds(struct rpm_log *log, const struct rpmi_decision *decision)
 {
     int err = 0;
 
+    if (RPMI_CANARY(STALE_COMMITTED))
+        return decision->trim_lsn > log->head.trim_lsn;
     if (decision->epoch != log->epoch)
         return 0;
     /* Another client may have trimmed: then the agent knows a later head. */

@@ -287,6 +287,8 @@ int rpm_archiver_decide(struct rpm_archiver *archiver, struct rpm_decision *deci
     RPM_ASSERT(archiver != NULL && decision != NULL);
     log = archiver->log;
     last = archiver->last;
+    if (RPMI_CANARY(STAGED_EARLY) && archiver->segment.records > 0)
+        last = stored_of(&archiver->segment);
     err = rpmi_log_readable(log);
     if (err == 0)
         err = rpmi_log_head(log);

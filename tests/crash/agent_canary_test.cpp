@@ -44,6 +44,8 @@ std::vector<Canary> canaries()
         { RPMI_CANARY_CERTIFICATE_HEADERS, Lie::none, { "large", "wrap" } },
         { RPMI_CANARY_ORDER_SHORT, Lie::none, { "append_pipelined", "wrap" } },
         { RPMI_CANARY_ORDER_ENDLESS, Lie::sleeps, { "append_blocking" } },
+        { RPMI_CANARY_STALE_COMMITTED, Lie::none, { "decide_stale" } },
+        { RPMI_CANARY_STAGED_EARLY, Lie::none, { "decide_killed" } },
     };
     std::vector<Canary> all;
 

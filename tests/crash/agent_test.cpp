@@ -56,3 +56,11 @@ TEST_CASE("crash: with an agent, hints change nothing about what survives", "[cr
     CHECK(explore_all({ scenario_of("append_pipelined"), scenario_of("append_more") },
                       order_setups({ "none", "-H9" }), scaled(RUNS / 2)) == 0);
 }
+
+// The writer trims by lines of an agent, whose folder it does not see.
+TEST_CASE("crash: what is trimmed by an agent's decision is in its segments", "[crash]")
+{
+    CHECK(explore_all(decision_scenarios(),
+                      setups_of({ "adr", "msync" }, { "all" }, RPM_METHOD_ORDER),
+                      scaled(RUNS)) == 0);
+}

@@ -12,6 +12,8 @@ const std::vector<cuts::Scenario> &recover_scenarios(); // recover_bodies.cpp: a
 const std::vector<cuts::Scenario> &region_scenarios();  // region_bodies.cpp: region writes
 const std::vector<cuts::Scenario> &tier_scenarios();    // tier_bodies.cpp: a log that is stored
 
+const std::vector<cuts::Scenario> &decision_scenarios(); // decision_bodies.cpp: by an agent
+
 // All scenarios, and one by its name.
 std::vector<cuts::Scenario> all_scenarios();
 const cuts::Scenario &scenario_of(const std::string &name);

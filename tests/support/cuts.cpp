@@ -21,7 +21,7 @@ namespace cuts
 {
 
 static const uint64_t POOL_BYTES = 96u << 10;
-static const uint64_t DRAM_BYTES = 4096;
+static const uint64_t DRAM_BYTES = 64u << 10; // an agent's decisions take more than half of it
 static const uint64_t TIMEOUT_US = 20000; // in model time: far above what a healthy server needs
 static const int RECOVERIES_MAX = 64;
 

@@ -258,7 +258,7 @@ void LogOracle::use_again(Run &run)
     for (size_t len : { 40, 300 })
         if (!writer_->try_append(len)) {
             tier != nullptr ? archive(run, writer_->log()) : writer_->trim(0);
-            writer_->append(len);
+            writer_->append_stored(len);
         }
     // Both are outstanding when this returns: without RPM_MORE the second would wait for the flush
     // of the first.
@@ -270,14 +270,12 @@ void LogOracle::archive(Run &run, rpm_log *log)
 {
     rpm_archiver *archiver = nullptr;
     run.must(rpm_archiver_open(tier, log, &archiver), "archiver open");
-    try {
-        while (run.must(rpm_archiver_turn(archiver, 1), "archive") == 1)
-            run.say("stored a segment of %s", name.c_str());
-    } catch (...) {
-        rpm_archiver_close(&archiver);
-        throw;
-    }
-    rpm_archiver_close(&archiver);
+    std::unique_ptr<rpm_archiver, void (*)(rpm_archiver *)> owner(
+        archiver, [](rpm_archiver *ours) { rpm_archiver_close(&ours); });
+
+    while (run.must(rpm_archiver_turn(archiver, 1), "archive") == 1)
+        run.say("stored a segment of %s", name.c_str());
+    stored(run, archiver);
 }
 
 void LogOracle::close_handles()
@@ -300,12 +298,12 @@ Writer::Writer(Run &run, unsigned who, LogOracle &oracle, uint32_t flags)
 {
     rpm_log_opts opts = rpm_log_opts_init();
 
-    opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE | flags;
+    opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE | flags | oracle.writer_flags();
     opts.level = run.setup.level;
     opts.capacity_bytes = oracle.capacity;
     opts.inflight_max = oracle.inflight_max;
     opts.staging_bytes = 64u << 10;
-    opts.tier = oracle.tier;
+    opts.tier = oracle.by_agent ? nullptr : oracle.tier;
     oracle.creating();
     run.must(rpm_log_open(run.client(who), oracle.name.c_str(), &opts, &log_), "open to write");
     oracle.created();

@@ -65,6 +65,16 @@ class LogOracle : public Oracle
     uint32_t inflight_max = 64;
     // Where records are stored before the writer trims them: no record ever goes. NULL: nowhere.
     rpm_tier *tier = nullptr;
+    // Its writers do not see that: they trim by the decisions of their connection's agent.
+    bool by_agent = false;
+    uint32_t writer_flags() const
+    {
+        return by_agent ? RPM_LOG_AGENT_TIER : 0;
+    }
+
+  protected:
+    // The archiver has stored what it could.
+    virtual void stored(Run & /*run*/, rpm_archiver * /*archiver*/) {}
 
   private:
     struct Seen {
@@ -96,6 +106,17 @@ class Writer
     Writer &operator=(const Writer &) = delete;
 
     void append(size_t len);
+    // With a tier, after everything was stored: there is room, or a fault took it away.
+    void append_stored(size_t len)
+    {
+        if (!oracle_.by_agent) {
+            append(len);
+        } else if (!try_append(len)) {
+            if (!run_.fired())
+                violate("log %s is full although the agent has decided", oracle_.name.c_str());
+            throw Lost(); // the agent's machine ended before its decision was fetched
+        }
+    }
     // False if the log is full, or another writer has claimed it.
     bool try_append(size_t len);
     void async(size_t len, uint32_t flags = 0);
