@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rpm_agent.cc: rpm-agent: store the records of a server's logs as segments in a folder, so that
- * their writers may trim them (--tier); have the server certify records of many writers at once
- * (--listen); verify records again and again (--scrub). It is optional: a log whose agent has ended
- * gets full, its writers flush by messages of their own, and nothing is lost.
+ * their writers may trim them (--tier; with --listen too those that do not see the folder); have
+ * the server certify records of many writers at once (--listen); verify records again and again
+ * (--scrub). It is optional: a log whose agent has ended gets full, its writers flush by messages
+ * of their own, and nothing is lost.
  *
  * One thread goes from log to log. What it knows is in the logs and the segments, so it may be
  * killed at any time, and several may run for the same logs. Three more threads serve orders, and
@@ -50,8 +51,10 @@ const char *const kExamples =
     "  rpm-agent --pool shm:pool --tier /srv/segments --scrub 86400   verify all records daily\n"
     "  rpm-agent --pool tcp://host:7471 --secret-file key --listen tcp://0.0.0.0:7480\n"
     "  rpm-log append tcp://host:7471,agent=tcp://host:7480 journal\n"
+    "  rpm-agent --pool tcp://host:7471 --listen tcp://0.0.0.0:7480 --tier /srv/segments\n"
+    "  rpm-log append tcp://host:7471,agent=tcp://host:7480 journal --tier agent\n"
     "Signals: SIGTERM and SIGINT end it; records of a segment that is not full are not stored "
-    "then. SIGUSR1 prints how many orders it has served.";
+    "then. SIGUSR1 prints how many orders it has served, and decisions staged.";
 
 struct Options : Source {
     std::vector<std::string> listen;
@@ -109,7 +112,11 @@ struct Stored {
 class Agent
 {
   public:
-    explicit Agent(const Options &options) : options_(options) {}
+    /* @front: where decisions are staged; NULL: nowhere. */
+    explicit Agent(const Options &options, AgentFront *front = nullptr)
+        : options_(options), front_(front)
+    {
+    }
 
     int run();
 
@@ -117,10 +124,12 @@ class Agent
     void list();
     bool turn_all();
     bool turn(const std::string &name, Stored &stored);
+    int decide(Stored &stored);
     void open(const std::string &name, Stored &stored);
     void failed(const std::string &name, Stored &stored, int err);
 
     const Options &options_;
+    AgentFront *const front_;
     cli::Tier tier_;
     cli::Conn conn_;
     std::map<std::string, Stored> logs_;
@@ -182,6 +191,17 @@ void Agent::failed(const std::string &name, Stored &stored, int err)
         stored.archiver.reset();
 }
 
+/* Stage the decision to trim the log, which may have been trimmed or claimed since the last one. */
+int Agent::decide(Stored &stored)
+{
+    rpm_decision decision = rpm_decision_init();
+    int decided = rpm_archiver_decide(stored.archiver.get(), &decision);
+
+    if (decided > 0)
+        front_->stage(decision);
+    return decided;
+}
+
 /* Store what one log has. True: a segment was stored. */
 bool Agent::turn(const std::string &name, Stored &stored)
 {
@@ -206,6 +226,11 @@ bool Agent::turn(const std::string &name, Stored &stored)
         int dropped = rpm_archiver_drop(stored.archiver.get(), options_.keep);
 
         more = dropped < 0 ? dropped : more;
+    }
+    if (more >= 0 && front_ != nullptr) {
+        int decided = decide(stored);
+
+        more = decided < 0 ? decided : more;
     }
     if (cli::is_unreachable(more))
         throw cli::RpmFailure(name, more);
@@ -299,7 +324,7 @@ int serve(const Options &options)
         notify_ready();
         front.join();
     } else {
-        status = Agent(options).run();
+        status = Agent(options, &front).run();
     }
     front.stop();
     if (!options.quiet)
@@ -350,7 +375,7 @@ int main(int argc, char **argv)
            "address for the orders of writers, such as tcp://HOST:PORT; several may be given")
         ->type_name("URL");
     app.add_option("--clients", options.clients, "writers at once (64)")
-        ->check(CLI::Range(1, 1024));
+        ->check(CLI::Range(1, 1023));
     app.add_option("--tls-cert", options.tls_cert, "PEM file, for addresses with tls=on")
         ->type_name("FILE");
     app.add_option("--tls-key", options.tls_key, "PEM file of its key")->type_name("FILE");

@@ -70,7 +70,9 @@ static void add_append(CLI::App &app, AppendOptions &options)
     sub->add_flag("--takeover", options.takeover, "fence a writer that is still connected");
     sub->add_option("--tier", options.tier,
                     "when the log is full, trim the records that this folder of segments has, and "
-                    "wait up to --timeout for rpm-agent to store more")
+                    "wait up to --timeout for rpm-agent to store more; agent: trim those that the "
+                    "agent of the URL has in segments")
+        ->each([&options](const std::string &text) { options.agent_tier = text == "agent"; })
         ->type_name("DIR");
     sub->add_flag("--resume", options.resume,
                   "the log has the first records of the input: continue behind them");

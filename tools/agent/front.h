@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * front.h: the part of rpm-agent that serves orders: an agent (<librpm/agent.h>) and the
- * threads of its three loops, which end when the program is told to stop.
+ * front.h: the part of rpm-agent that serves orders and stages decisions: an agent
+ * (<librpm/agent.h>) and the threads of its three loops, which end when the program is told to
+ * stop.
  */
 #ifndef TOOLS_AGENT_FRONT_H
 #define TOOLS_AGENT_FRONT_H
@@ -18,6 +19,7 @@ struct AgentFrontOptions {
     std::string tls_key;
     uint32_t clients;
     double timeout;
+    uint32_t flags = 0; /* enum rpm_agent_flag */
 };
 
 class AgentFront
@@ -45,6 +47,7 @@ class AgentFront
         opts.tls_cert = options.tls_cert.empty() ? nullptr : options.tls_cert.c_str();
         opts.tls_key = options.tls_key.empty() ? nullptr : options.tls_key.c_str();
         opts.clients_max = options.clients;
+        opts.flags = options.flags;
         opts.timeout_us = static_cast<uint64_t>(options.timeout * 1e6);
         cli::check("agent", rpm_agent_open(&opts, &agent));
         agent_ = agent;
@@ -101,12 +104,18 @@ class AgentFront
         cli::check("statistics", rpm_agent_stats(agent_, &stats));
         return stats;
     }
+    /* Let the writer of a log read how far it may trim it. */
+    void stage(const rpm_decision &decision)
+    {
+        cli::check("decision", rpm_agent_stage(agent_, &decision));
+    }
     std::string summary() const
     {
         struct rpm_agent_stats stats = this->stats();
 
         return std::to_string(stats.orders) + " orders in " + std::to_string(stats.lists) +
-               " lists, " + std::to_string(stats.failed) + " refused";
+               " lists, " + std::to_string(stats.failed) + " refused" +
+               (stats.staged == 0 ? "" : ", " + std::to_string(stats.staged) + " decisions staged");
     }
 
   private:

@@ -61,7 +61,8 @@ rpm_log_opts Appender::log_opts() const
     rpm_log_opts opts = rpm_log_opts_init();
 
     opts.flags = RPM_LOG_WRITE | (options_.no_create ? 0 : RPM_LOG_CREATE) |
-                 (options_.takeover ? RPM_LOG_TAKEOVER : 0);
+                 (options_.takeover ? RPM_LOG_TAKEOVER : 0) |
+                 (options_.agent_tier ? RPM_LOG_AGENT_TIER : 0);
     opts.level = options_.level;
     opts.capacity_bytes = options_.capacity;
     opts.inflight_max = static_cast<uint32_t>(slots_.size());

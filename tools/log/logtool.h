@@ -19,9 +19,10 @@ struct Common {
     double reconnect = 0;    /* seconds to retry while the server cannot be reached */
     std::string secret_file; /* holds the shared secret */
     std::string hints = "all";
-    uint32_t method = 0; /* enum rpm_method */
-    uint32_t level = 0;  /* enum rpm_level */
-    std::string tier;    /* folder of segments; empty: none */
+    uint32_t method = 0;     /* enum rpm_method */
+    uint32_t level = 0;      /* enum rpm_level */
+    std::string tier;        /* folder of segments; empty: none */
+    bool agent_tier = false; /* of an append: what the agent of the connection has, not a folder */
     bool json = false;
 };
 

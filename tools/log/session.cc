@@ -19,7 +19,7 @@ Session::Session(const Common &common)
     conn_opts.timeout_us = static_cast<uint64_t>(std::ceil(common.timeout * 1e6));
     conn_opts.method = common.method;
     conn_opts.hints = common.hints.c_str();
-    if (!common.tier.empty())
+    if (!common.tier.empty() && !common.agent_tier)
         tier = open_tier(common.tier);
     if (!common.secret_file.empty()) {
         secret = cli::read_secret(common.secret_file);

@@ -63,6 +63,11 @@ void Appender::print_table(const rpm_facts &facts, double seconds) const
     if (stats.orders > 0)
         row("orders", std::to_string(stats.orders) + "; " + std::to_string(stats.order_fallbacks) +
                           " of them the server fulfilled by itself, without the agent");
+    if (options_.agent_tier)
+        row("decisions", std::to_string(stats.decisions) +
+                             " of the agent, by which the log was "
+                             "trimmed; " +
+                             std::to_string(stats.decisions_stale) + " stale");
     row("memory", cli::size_text(static_cast<double>(session_.memory)) + " of this client");
 }
 
@@ -90,6 +95,8 @@ void Appender::print_json(const rpm_facts &facts, double seconds) const
     facts::add_main(json, facts);
     json["orders"] = conn_stats().orders;
     json["order_fallbacks"] = conn_stats().order_fallbacks;
+    json["decisions"] = conn_stats().decisions;
+    json["decisions_stale"] = conn_stats().decisions_stale;
     json["memory_bytes"] = session_.memory;
     printf("%s\n", json.dump(2).c_str());
 }
