@@ -37,6 +37,7 @@ class World:
         os.mkdir(self.tier)
         self.processes = {}
         self.writers = 0
+        self.far = False  # writers do not see the tier
 
     def start_objects(self, program):
         """Keep segments in an object store from now on."""
