@@ -5,7 +5,8 @@
  * The program writes three times as many bytes as the log has room for. An archiver stores records
  * as segments in a folder; the writer trims what they have when the log is full. A reader then
  * reads everything, from the segments first and then from the log. Where the archiver is another
- * program, run rpm-agent.
+ * program, run rpm-agent; where it is on another machine, which the writer does not share a folder
+ * with, <librpm/decision.h> says how the writer trims.
  *
  *     12_tier [URL]      default: the device model, so that it runs anywhere
  */
