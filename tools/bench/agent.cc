@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * agent.cc: rpm-bench agent: what an agent saves where a READ proves nothing, what a connection to
- * one costs that is not used, how fast records are read from segments, and, in follow.cc, what it
- * costs to wait for records.
+ * one costs that is not used, how fast records are read from segments, in follow.cc what it costs
+ * to wait for records, and in decisions.cc to be trimmed by an agent's decisions.
  */
 #include "agent/front.h"
 #include "bench/compare.h"
+#include "bench/decisions.h"
 #include "bench/follow.h"
 #include "bench/ours.h"
 
@@ -300,7 +301,8 @@ int compare_agent(const CompareOptions &options)
 {
     expect_row(options.only,
                { "orders by 16 messages by 16", "agent unused no agent", "read segments read file",
-                 "watch by 16 polls by 16", "record by watch record by polls" });
+                 "watch by 16 polls by 16", "record by watch record by polls",
+                 "ten laps staged on demand", "ten laps fetched late", "ten laps both" });
     MemoryDir dir(options.dir);
     ServerOptions server = { dir / "pool", "shm:" + (dir / "socket"), kPoolBytes };
 
@@ -322,6 +324,7 @@ int compare_agent(const CompareOptions &options)
         compare_unused(bed, rows);
         compare_read(bed, rows);
         compare_waiting(options, bed.server, rows);
+        compare_decisions(options, dir, bed.server, rows);
     });
     return cli::kDone;
 }
