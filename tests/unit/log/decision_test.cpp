@@ -182,6 +182,12 @@ TEST_CASE("decision: what does not hold any more is counted, and trims nothing",
         { "behind a record", [](rpmi_decision &line) { line.trim_lsn += 1024; }, true },
         { "inside a frame", [](rpmi_decision &line) { line.last_lsn += 64; }, true },
         { "beyond the tail", [](rpmi_decision &line) { line.trim_lsn += DECIDED_RING; }, true },
+        { "a record beyond the tail",
+          [](rpmi_decision &line) {
+              line.last_lsn += DECIDED_RING;
+              line.trim_lsn += DECIDED_RING;
+          },
+          true },
         { "a log's that is not there",
           [](rpmi_decision &line) { line.log_id += RPMI_DECISION_SETS; }, false },
     };
