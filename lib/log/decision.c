@@ -184,7 +184,7 @@ int rpmi_decision_full(const struct rpm_log *log)
     const char *why = "has not decided that segments have more records: see that it runs with "
                       "--tier and stores this log, or try again when it has stored more";
 
-    if (agent->link == NULL)
+    if (agent->link == NULL || agent->link->lost != 0)
         why = "is away: start it, with --listen and --tier";
     else if (agent->fetch.key == 0)
         why = "has no decisions: run the rpm-agent of this librpm";

@@ -10,8 +10,11 @@
  * appending meanwhile. It trims only if the line still holds: the head and the epoch of the log are
  * the same, and the last record that was stored is the log's own. So a line of an agent that has
  * ended, was stopped, or stored another history of the log is harmless: it is counted as stale
- * (struct rpm_conn_stats). With a line that holds the writer trusts the agent: it cannot look
- * whether the segments are there.
+ * (struct rpm_conn_stats). The append that finds one that holds waits for two round trips to the
+ * server, and one that finds the log full waits up to 10 ms for a decision.
+ *
+ * With a line that holds the writer trusts the agent: it cannot look whether the segments are
+ * there.
  */
 #ifndef LIBRPM_DECISION_H
 #define LIBRPM_DECISION_H

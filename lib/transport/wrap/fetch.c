@@ -33,6 +33,8 @@ void rpmi_fetch_dialled(struct rpmi_agent *agent, uint64_t timeout_us)
     if (!fetch->wanted)
         return;
     err = link->ops->call(link, &call, &reply, link->ops->now_ns(link) + timeout_us * 1000);
+    if (err != 0)
+        link->lost = err; /* dial it again, rather than go on without the region */
     err = err != 0 ? err : reply.status;
     if (err == 0 && reply.bytes < RPMI_DECISIONS_BYTES)
         err = rpmi_fail(RPM_E_PROTO, "its region '%s' has %" PRIu64 " bytes, expected are %u",

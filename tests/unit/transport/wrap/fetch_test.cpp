@@ -18,7 +18,8 @@ struct FetchFront {
     rpmi_transport_ops ops = *fake_ops();
     rpmi_agent agent = {};
     uint64_t now_ns = 1000;
-    int status = 0; // of opening the region
+    int status = 0;      // of opening the region
+    bool silent = false; // it does not answer that
     uint64_t bytes = RPMI_DECISIONS_BYTES;
 
     FetchFront()
@@ -40,6 +41,8 @@ struct FetchFront {
             CHECK(call->flags == 0);
             CHECK(std::string(call->name) == RPMI_DECISIONS_NAME);
             ours->fake.calls++;
+            if (ours->silent)
+                return static_cast<int>(RPM_E_TIMEDOUT);
             *reply = {};
             reply->status = ours->status;
             reply->key = FETCH_KEY;
@@ -273,4 +276,18 @@ TEST_CASE("fetch: an agent without the region, or with a smaller one, has no dec
         CHECK(front.fake.posted.empty());
         CHECK(front.take() == RPMI_FETCH_IDLE);
     }
+}
+
+TEST_CASE("fetch: an agent that is stopped while its region is opened is dialled again",
+          "[unit][agent]")
+{
+    FetchFront front;
+
+    front.silent = true;
+    rpmi_fetch_want(&front.agent);
+    CHECK(front.fake.link.lost == RPM_E_TIMEDOUT);
+    front.silent = false;
+    front.write(FETCH_LOG, 2, 0);
+    rpmi_agent_fetch(&front.agent, FETCH_LOG, 0, front.now_ns, 1000);
+    CHECK(front.take() == RPMI_FETCH_LINE);
 }
