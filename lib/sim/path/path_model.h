@@ -9,7 +9,7 @@
 #ifndef RPMI_SIM_PATH_MODEL_H
 #define RPMI_SIM_PATH_MODEL_H
 
-#include "plan/select.h"
+#include "base/select.h"
 #include "sim/preset/params.h"
 #include "sim/queue.h"
 

@@ -6,13 +6,14 @@
  *
  * Invariants
  *   an alternative with another promise is never added
- *   each pick is ended once, by rpmi_select_done() or rpmi_select_lost()
+ *   each pick is ended once, by rpmi_select_done(), rpmi_select_lost() or rpmi_select_lose_all()
  *
- * Tests: tests/unit/plan/select_test.cpp
+ * Tests: tests/unit/base/select_test.cpp
  */
 #ifndef RPMI_SELECT_H
 #define RPMI_SELECT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define RPMI_SELECT_MAX 8u      /* alternatives */
@@ -56,7 +57,10 @@ struct rpmi_pick {
     uint32_t alternative;
     uint32_t size_class;
     uint32_t outstanding; /* of this alternative when it was taken, itself included */
+    bool probe;           /* taken to measure it, not because it is the best */
 };
+
+uint32_t rpmi_select_class(uint64_t bytes);
 
 /* @promise: what all alternatives give, such as an rpm_level. */
 void rpmi_select_init(struct rpmi_select *select, uint32_t promise);
@@ -67,8 +71,18 @@ uint32_t rpmi_select_add(struct rpmi_select *select, uint32_t promise);
 /* The alternative for an operation of @bytes. */
 struct rpmi_pick rpmi_select_pick(struct rpmi_select *select, uint64_t bytes);
 
+/* The same, of an operation for which the caller has chosen. */
+struct rpmi_pick rpmi_select_take(struct rpmi_select *select, uint32_t alternative, uint64_t bytes);
+
+/* What the last operations of @bytes took by an alternative, on the average; 0: none has ended. */
+uint64_t rpmi_select_mean_ns(const struct rpmi_select *select, uint32_t alternative,
+                             uint64_t bytes);
+
 /* The operation took @ns, or has failed, which says nothing of its time. */
 void rpmi_select_done(struct rpmi_select *select, const struct rpmi_pick *pick, uint64_t ns);
 void rpmi_select_lost(struct rpmi_select *select, const struct rpmi_pick *pick);
+
+/* All operations under way have failed, and none of them is ended by itself. */
+void rpmi_select_lose_all(struct rpmi_select *select);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 extern "C" {
 #include "base/rng.h"
-#include "plan/select.h"
+#include "base/select.h"
 }
 #include "support/catch.h"
 #include "support/death.h"
@@ -222,6 +222,25 @@ TEST_CASE("select: sizes are ranked by themselves", "[unit]")
         }
     CHECK(rpmi_select_pick(&select, 64).alternative == 0);
     CHECK(rpmi_select_pick(&select, 4096).alternative == 1);
+}
+
+TEST_CASE("select: an operation for which the caller has chosen counts like any other", "[unit]")
+{
+    rpmi_select select = selector(2);
+    rpmi_pick pick = rpmi_select_take(&select, 1, 64);
+
+    CHECK(pick.alternative == 1);
+    CHECK_FALSE(pick.probe);
+    CHECK(select.outstanding[1] == 1);
+    CHECK(rpmi_select_mean_ns(&select, 1, 64) == 0);
+    rpmi_select_done(&select, &pick, 50);
+    CHECK(rpmi_select_mean_ns(&select, 1, 64) == 50);
+    CHECK(rpmi_select_mean_ns(&select, 1, 65) == 0);
+    CHECK(rpmi_select_pick(&select, 64).probe); // of the other one, which is not known yet
+    CHECK_FALSE(rpmi_select_pick(&select, 64).probe);
+    rpmi_select_lose_all(&select);
+    CHECK(select.outstanding[0] == 0);
+    CHECK(select.outstanding[1] == 0);
 }
 
 TEST_CASE("select: a lost operation says nothing of its time, and leaves the queue", "[unit]")

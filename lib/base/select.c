@@ -7,16 +7,15 @@
  * at n x idle / T once T is longer than the idle time. Up to the knee the best alternative is
  * taken, then the next in rank. Beyond all knees the operation goes to the shortest queue in time.
  *
- * Tests: tests/unit/plan/select_test.cpp
+ * Tests: tests/unit/base/select_test.cpp
  */
-#include "plan/select.h"
+#include "base/select.h"
 
 #include "base/assert.h"
 
-#include <stdbool.h>
 #include <string.h>
 
-static uint32_t class_of(uint64_t bytes)
+uint32_t rpmi_select_class(uint64_t bytes)
 {
     static const uint64_t most[RPMI_SELECT_CLASSES - 1] = { 64, 256, 1024, 4096, 65536, 1048576 };
     uint32_t number = 0;
@@ -81,13 +80,15 @@ static bool unknown(const struct rpmi_select *select, const struct rpmi_select_c
     return of->time[number].idle == 0 && select->outstanding[number] == 0;
 }
 
-static uint32_t choose(const struct rpmi_select *select, struct rpmi_select_class *of)
+static uint32_t choose(const struct rpmi_select *select, struct rpmi_select_class *of, bool *probe)
 {
+    *probe = true;
     for (uint32_t i = 0; i < select->count; i++)
         if (unknown(select, of, i))
             return i;
     if (select->count > 1 && of->picks % RPMI_SELECT_PROBE == 0)
         return of->rank[1 + of->probes++ % (select->count - 1)];
+    *probe = false;
     for (uint32_t i = 0; i < select->count; i++)
         if (of->time[of->rank[i]].idle != 0 && has_room(select, of, of->rank[i]))
             return of->rank[i];
@@ -96,14 +97,30 @@ static uint32_t choose(const struct rpmi_select *select, struct rpmi_select_clas
 
 struct rpmi_pick rpmi_select_pick(struct rpmi_select *select, uint64_t bytes)
 {
-    struct rpmi_pick pick = { .size_class = class_of(bytes) };
+    struct rpmi_pick pick = { .size_class = rpmi_select_class(bytes) };
     struct rpmi_select_class *of = &select->of[pick.size_class];
 
     RPM_ASSERT(select->count > 0);
     of->picks++;
-    pick.alternative = choose(select, of);
+    pick.alternative = choose(select, of, &pick.probe);
     pick.outstanding = ++select->outstanding[pick.alternative];
     return pick;
+}
+
+struct rpmi_pick rpmi_select_take(struct rpmi_select *select, uint32_t alternative, uint64_t bytes)
+{
+    RPM_ASSERT(alternative < select->count);
+    return (struct rpmi_pick){
+        .alternative = alternative,
+        .size_class = rpmi_select_class(bytes),
+        .outstanding = ++select->outstanding[alternative],
+    };
+}
+
+uint64_t rpmi_select_mean_ns(const struct rpmi_select *select, uint32_t alternative, uint64_t bytes)
+{
+    RPM_ASSERT(alternative < select->count);
+    return select->of[rpmi_select_class(bytes)].time[alternative].recent / RPMI_SELECT_FORGET;
 }
 
 /* One that is better by less than RPMI_SELECT_CHANGE does not pass another. */
@@ -183,4 +200,9 @@ void rpmi_select_done(struct rpmi_select *select, const struct rpmi_pick *pick, 
     learn_idle(time, pick->outstanding, took);
     learn_knee(time, pick->outstanding, took);
     rank(select, of);
+}
+
+void rpmi_select_lose_all(struct rpmi_select *select)
+{
+    memset(select->outstanding, 0, sizeof(select->outstanding));
 }
