@@ -47,6 +47,7 @@
     X(CERTIFICATE_UNSEEN, "the server certifies records that it has not looked at")                \
     X(CERTIFICATE_HEADERS, "the server looks at the headers of frames only")                       \
     X(ORDER_SHORT, "the writer takes a certificate of some records for all of them")               \
+    X(ORDER_PART, "the server copies some of the records that it is to make durable, not all")     \
     X(ORDER_ENDLESS, "the writer waits for an agent for as long as it takes")                      \
     X(STALE_COMMITTED, "the writer trims by a decision although its log has changed since")        \
     X(STAGED_EARLY, "the agent stages a decision before the segment is durable")

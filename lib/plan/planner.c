@@ -127,7 +127,7 @@ static int set_method_and_level(const struct rpm_facts *facts, const struct rpm_
     return 0;
 }
 
-static void shape(struct rpmi_plan *plan)
+static void shape(const struct rpm_request *request, struct rpmi_plan *plan)
 {
     const struct shape *shape = &shapes[plan->method];
 
@@ -136,6 +136,8 @@ static void shape(struct rpmi_plan *plan)
     if (plan->level == RPM_DURABLE &&
         (plan->write_kind == RPMI_OP_COPY || plan->write_kind == RPMI_OP_WRITE_IMM))
         plan->write_flags |= RPMI_OP_DURABLE;
+    if (plan->seal_kind == RPMI_OP_ORDER && request->method == RPM_METHOD_ORDER)
+        plan->seal_flags |= RPMI_OP_ALWAYS;
     plan->pad_unit = 1;
     plan->large_unit = RPMI_LINE_BYTES;
     plan->seal_bytes = 1;
@@ -190,7 +192,7 @@ int rpmi_plan_make(const struct rpm_facts *facts, const struct rpm_request *requ
         err = set_method_and_level(facts, request, &made);
     if (err != 0)
         return err;
-    shape(&made);
+    shape(request, &made);
     if (request->kind == RPM_REQUEST_ATOMIC && made.level > RPM_VISIBLE)
         made.seal_kind = persist_kind(facts, &made);
     for (uint32_t i = 0; i < RPMI_RULES; i++) {
@@ -218,7 +220,7 @@ int rpmi_plan_make_persist(const struct rpm_facts *facts, const struct rpm_reque
         err = set_method_and_level(facts, &any, &made);
     if (err != 0)
         return err;
-    shape(&made);
+    shape(&any, &made);
     made.seal_kind = persist_kind(facts, &made);
     RPM_ASSERT(made.level < RPM_DURABLE || made.seal_kind != 0);
     *plan = made;

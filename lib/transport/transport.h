@@ -147,8 +147,9 @@ struct rpmi_link {
     uint32_t server_epoch;
     struct rpmi_agent *agent;    /* beside the server; NULL: none */
     int lost;                    /* 0, or why the link is lost */
-    struct rpm_conn_stats stats; /* kept by the link's user; by the link: sleeps and, with
-                                    RPMI_LINK_COUNTS, messages and bytes */
+    struct rpm_conn_stats stats; /* kept by the link's user; by the link: sleeps, with
+                                    an agent what became of orders, and, with RPMI_LINK_COUNTS,
+                                    messages and bytes */
 };
 
 /*

@@ -37,8 +37,9 @@ enum rpmi_op_flag {
     RPMI_OP_WAIT = 16,    /* the client waits for this op before it posts the next (H9 off) */
     RPMI_OP_CACHED = 32,  /* COPY, WRITE by the client's CPU: where bytes are to leave its caches,
                              by stores and write-backs, not by non-temporal stores (H4 off) */
-    RPMI_OP_WORD = 64     /* WRITE of one aligned 8-byte word, if the facts have ATOMIC WRITE: never
+    RPMI_OP_WORD = 64,    /* WRITE of one aligned 8-byte word, if the facts have ATOMIC WRITE: never
                          torn, and ordered behind every earlier FLUSH, FENCED or not */
+    RPMI_OP_ALWAYS = RPMI_OP_WORD /* ORDER: by the agent, even if the server is faster */
 };
 
 #endif

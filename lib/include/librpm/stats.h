@@ -19,24 +19,33 @@ struct rpm_conn_stats {
     uint64_t read_bytes;
     uint64_t flushes; /* flush operations posted, whatever the method */
     uint64_t atomics;
-    uint64_t calls;            /* control messages */
-    uint64_t payload_bytes;    /* what the application asked to write */
-    uint64_t sleeps;           /* waits that slept in the kernel after spinning */
-    uint64_t throttle_limit;   /* operations that may be outstanding now; 0: not throttled */
-    uint64_t throttle_changes; /* of that limit */
-    uint64_t throttle_held;    /* posts that it held back */
-    uint64_t backoffs;         /* waits for a lock that another client held */
-    uint64_t backoff_ns;       /* time spent in these waits */
-    uint64_t steps;            /* lists of steps posted */
-    uint64_t messages;         /* tcp: sends to the socket; other links: operations posted; 0 on
+    uint64_t calls;             /* control messages */
+    uint64_t payload_bytes;     /* what the application asked to write */
+    uint64_t sleeps;            /* waits that slept in the kernel after spinning */
+    uint64_t throttle_limit;    /* operations that may be outstanding now; 0: not throttled */
+    uint64_t throttle_changes;  /* of that limit */
+    uint64_t throttle_held;     /* posts that it held back */
+    uint64_t backoffs;          /* waits for a lock that another client held */
+    uint64_t backoff_ns;        /* time spent in these waits */
+    uint64_t steps;             /* lists of steps posted */
+    uint64_t messages;          /* tcp: sends to the socket; other links: operations posted; 0 on
                                   shm: direct, where an operation completes when it is posted */
-    uint64_t sent_bytes;       /* in these messages */
-    uint64_t received_bytes;   /* in the replies */
-    uint64_t orders;           /* of the flushes, those posted with method order */
-    uint64_t order_fallbacks;  /* of these, those that the server fulfilled, not the agent */
-    uint64_t damaged;          /* how often a reader went to segments at a damaged record */
-    uint64_t decisions;        /* of an agent, by which a log was trimmed (<librpm/decision.h>) */
-    uint64_t decisions_stale;  /* of an agent, that did not hold any more */
+    uint64_t sent_bytes;        /* in these messages */
+    uint64_t received_bytes;    /* in the replies */
+    uint64_t orders;            /* of the flushes, those posted with method order */
+    uint64_t order_fallbacks;   /* of these, those that the server fulfilled because the agent was
+                                  away, or did not in time */
+    uint64_t damaged;           /* how often a reader went to segments at a damaged record */
+    uint64_t order_server;      /* of the orders, those that went to the server because it is the
+                                  faster of the two */
+    uint64_t order_probes;      /* of these, those about which the agent was asked too, to measure
+                                  how long it takes */
+    uint64_t agent_setup_ns;    /* what connecting to the agent took, the last time */
+    uint64_t order_submit_ns;   /* of all orders that the agent fulfilled: until it was asked, */
+    uint64_t order_execute_ns;  /* from then until the certificate came, */
+    uint64_t order_complete_ns; /* and from then until the records were acknowledged */
+    uint64_t decisions;         /* of an agent, by which a log was trimmed (<librpm/decision.h>) */
+    uint64_t decisions_stale;   /* of an agent, that did not hold any more */
 };
 
 static inline struct rpm_conn_stats rpm_conn_stats_init(void)

@@ -38,7 +38,7 @@ static void hang_up(struct rpmi_agent *agent)
     rpmi_fetch_hang_up(agent);
 }
 
-static int dial(struct rpmi_agent *agent, uint64_t timeout_us)
+static int dial(struct rpmi_agent *agent, uint64_t now_ns, uint64_t timeout_us)
 {
     const struct rpmi_link_opts opts = {
         .timeout_us = timeout_us,
@@ -65,11 +65,13 @@ static int dial(struct rpmi_agent *agent, uint64_t timeout_us)
         err = RPM_E_NOMEM;
     if (err == 0 && agent->epoll_fd >= 0)
         err = link->ops->watch(link, agent->epoll_fd);
-    if (err != 0)
+    if (err != 0) {
         hang_up(agent);
-    else
-        rpmi_fetch_dialled(agent, timeout_us);
-    return err;
+        return err;
+    }
+    agent->setup_ns = link->ops->now_ns(link) - now_ns;
+    rpmi_fetch_dialled(agent, timeout_us);
+    return 0;
 }
 
 static void leave_alone(struct rpmi_agent *agent, uint64_t now_ns)
@@ -92,7 +94,7 @@ int rpmi_agent_open(struct rpmi_agent *agent, const struct rpmi_agent_address *a
     agent->epoll_fd = epoll_fd;
     agent->pause_ns = RPMI_AGENT_PAUSE_NS;
     agent->timeout_us = timeout_us < OPEN_US ? timeout_us : OPEN_US;
-    err = dial(agent, agent->timeout_us);
+    err = dial(agent, now_ns, agent->timeout_us);
     if (err != RPM_E_REFUSED && err != RPM_E_LOST && err != RPM_E_TIMEDOUT && err != RPM_E_NOENT)
         return err;
     leave_alone(agent, now_ns);
@@ -166,7 +168,7 @@ bool rpmi_agent_is_free(struct rpmi_agent *agent, uint64_t now_ns, uint64_t dial
         if (dial_ns == 0)
             return false;
         hang_up(agent);
-        if (dial(agent, dial_ns / 1000) != 0) {
+        if (dial(agent, now_ns, dial_ns / 1000) != 0) {
             leave_alone(agent, now_ns);
             return false;
         }

@@ -66,6 +66,7 @@ struct rpmi_agent {
     uint32_t asks; /* PROVEs of the list that is outstanding; 0: none is */
     struct rpmi_ask ask[RPMI_ASKS_MAX];
     uint64_t asked_ns;
+    uint64_t setup_ns; /* what dialling it took, the last time that it answered */
     uint64_t pause_ns;
     uint64_t away_until_ns;         /* 0: the agent answers */
     uint64_t log_id[RPMI_KEYS_MAX]; /* of a log that is open by this key of the server's link */

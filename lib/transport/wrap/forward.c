@@ -37,6 +37,12 @@ void rpmi_wrap_sync_stats(struct rpmi_wrap *wrap)
 
     wrap->link.stats.sleeps = inner->sleeps;
     wrap->link.stats.order_fallbacks = inner->order_fallbacks;
+    wrap->link.stats.order_server = inner->order_server;
+    wrap->link.stats.order_probes = inner->order_probes;
+    wrap->link.stats.agent_setup_ns = inner->agent_setup_ns;
+    wrap->link.stats.order_submit_ns = inner->order_submit_ns;
+    wrap->link.stats.order_execute_ns = inner->order_execute_ns;
+    wrap->link.stats.order_complete_ns = inner->order_complete_ns;
     if ((wrap->link.flags & RPMI_LINK_COUNTS) == 0)
         return;
     wrap->link.stats.messages = inner->messages;

@@ -7,8 +7,9 @@
  * records and the WRITEs in front of it have completed: before that the NIC may still send them
  * again, and staging memory must keep their bytes.
  *
- * An ORDER that is not fulfilled in time (RPMI_ORDER_NS), or whose agent is away, is done by a
- * PERSIST of the same bytes, on the server's link behind the WRITEs.
+ * The link asks the agent or the server, by what each of them takes (order_choose.c). An ORDER that
+ * the agent has not fulfilled in time, or whose agent is away, is done by a PERSIST of the same
+ * bytes, on the server's link behind the WRITEs.
  *
  * Invariants
  *   completions are reported in the order of posts, though the two links answer independently
@@ -31,12 +32,12 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define DIAL_NS 20000000ull /* that a post may wait for an agent that was away */
-#define AGAIN_NS 5000ull    /* between the first two questions about the same records; doubles */
+#define AGAIN_NS 5000ull /* between the first two questions about the same records; doubles */
 #define REAP 8
 #define LOOK_TURNS 64u /* of a link that uses no ORDER, to each look at the agent */
 #define IDLE_MAX_NS 50000ull
 #define IDLE_NS 500ull
+#define LOOK_PART 8u /* an answer that nothing waits for is looked for as late as by such a part */
 
 static uint64_t now_of(struct rpmi_order *order)
 {
@@ -58,6 +59,7 @@ static void take_sent(struct rpmi_order *order, const struct rpmi_done *done)
     }
     entry->done = true;
     entry->status = done->status;
+    rpmi_order_measure(order, entry);
 }
 
 /* A failed op, which ends the server's link: what is not done yet has an unknown end. The user gets
@@ -93,11 +95,6 @@ static bool reap_inner(struct rpmi_order *order)
     return reaped;
 }
 
-static enum rpm_level level_of(const struct rpmi_order *order)
-{
-    return order->wrap.link.facts.domain == RPM_DOMAIN_NONE ? RPM_VISIBLE : RPM_DURABLE;
-}
-
 static bool is_certified(struct rpmi_order *order, const struct rpmi_order_entry *entry)
 {
     const struct rpmi_claimed *claim = rpmi_agent_claim(&order->agent, entry->piece[0].key);
@@ -120,6 +117,18 @@ static bool has_open(struct rpmi_order *order)
     return false;
 }
 
+/* The agent does not fulfil it: have a PERSIST do so, if the server's link has room. */
+static void fall_back(struct rpmi_order *order, uint32_t i, bool late, uint64_t now_ns)
+{
+    struct rpmi_order_entry *entry = rpmi_order_entry(order, i);
+
+    if (late)
+        rpmi_order_late(order, entry, now_ns);
+    else
+        rpmi_order_unmeasure(order, entry);
+    rpmi_order_persist(order, i);
+}
+
 /* End what can end; have a PERSIST do what the agent does not. True: an ORDER waits for it. */
 static bool judge_orders(struct rpmi_order *order, bool away, uint64_t now_ns)
 {
@@ -127,18 +136,20 @@ static bool judge_orders(struct rpmi_order *order, bool away, uint64_t now_ns)
 
     for (uint32_t i = 0; i < order->used; i++) {
         struct rpmi_order_entry *entry = rpmi_order_entry(order, i);
-        bool late = now_ns - entry->posted_ns > order->patience_ns && !RPMI_CANARY(ORDER_ENDLESS);
+        bool late = now_ns - entry->posted_ns > entry->patience_ns && !RPMI_CANARY(ORDER_ENDLESS);
 
         if (!entry->is_order || entry->done || entry->persisting)
             continue; /* a PERSIST that was posted ends the ORDER when it completes */
         if (is_certified(order, entry)) {
+            if (entry->certified_ns == 0)
+                entry->certified_ns = now_ns;
             entry->done = entry->written;
+            if (entry->done)
+                rpmi_order_measure(order, entry);
             continue;
         }
-        if (late)
-            rpmi_agent_late(&order->agent, now_ns);
         if (late || away || rpmi_agent_claim(&order->agent, entry->piece[0].key) == NULL)
-            rpmi_order_persist(order, i);
+            fall_back(order, i, late, now_ns);
         waits = waits || !entry->persisting;
     }
     return waits;
@@ -173,6 +184,19 @@ static uint32_t add_ask(struct rpmi_ask *asks, uint32_t n, const struct rpmi_ord
     return n + 1;
 }
 
+/* They are asked about now, for the first time. */
+static void note_asked(struct rpmi_order *order, const struct rpmi_ask *asks, uint32_t n,
+                       uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < order->used; i++) {
+        struct rpmi_order_entry *entry = rpmi_order_entry(order, i);
+
+        for (uint32_t k = 0; k < n && is_open(order, entry) && entry->asked_ns == 0; k++)
+            if (asks[k].key == entry->piece[0].key && asks[k].end_lsn >= entry->end_lsn)
+                entry->asked_ns = now_ns;
+    }
+}
+
 /* Ask for all ORDERs that wait. About the same records it asks again only after a while. */
 static void ask(struct rpmi_order *order, uint64_t now_ns)
 {
@@ -193,13 +217,15 @@ static void ask(struct rpmi_order *order, uint64_t now_ns)
     order->pause_ns = sum == order->asked_sum ? 2 * order->pause_ns : AGAIN_NS;
     order->asked_sum = sum;
     order->again_ns = now_ns + order->pause_ns;
+    note_asked(order, asks, n, now_ns);
     rpmi_agent_send(&order->agent, asks, n, now_ns);
 }
 
-/* Is an ORDER not done, or a list not answered? If not, the link is used like the server's own. */
+/* Does an ORDER wait for the agent, or for the server, while the agent's time is measured? If not,
+ * the link is used like the server's own. */
 static bool waits_for_agent(struct rpmi_order *order)
 {
-    if (order->agent.asks != 0)
+    if (order->probe.active && order->probe.served_ns == 0)
         return true;
     for (uint32_t i = 0; i < order->used; i++)
         if (rpmi_order_entry(order, i)->is_order && !rpmi_order_entry(order, i)->done)
@@ -207,38 +233,57 @@ static bool waits_for_agent(struct rpmi_order *order)
     return false;
 }
 
-/* Notice that an agent has ended of which nothing is wanted. Each look is a system call, so a turn
- * does it seldom. */
+/* Take an answer that nothing waits for, and notice that an agent has ended. Each look is a system
+ * call, so a turn does it seldom. */
 static void look_at_agent(struct rpmi_order *order)
 {
+    uint64_t now_ns = now_of(order);
+
     order->turns = 0;
-    (void)rpmi_agent_take(&order->agent, order->wrap.link.server_epoch, level_of(order),
-                          now_of(order));
+    (void)rpmi_agent_take(&order->agent, order->wrap.link.server_epoch, rpmi_order_level(order),
+                          now_ns);
+    rpmi_order_probe_turn(order, true);
+    order->look_ns = now_ns + (now_ns - order->agent.asked_ns) / LOOK_PART;
+}
+
+/* Look seldom, but for an answer that is due as soon as its time is to be known. */
+static void look_sometimes(struct rpmi_order *order)
+{
+    bool expected = order->agent.asks != 0 || order->probe.active;
+
+    if (expected ? now_of(order) >= order->look_ns : ++order->turns >= LOOK_TURNS)
+        look_at_agent(order);
+}
+
+/* Notice answers, and ask what is to be asked. True: a list has ended. */
+static bool agent_turn(struct rpmi_order *order, uint64_t dial_ns)
+{
+    uint64_t now_ns = now_of(order);
+    bool taken = rpmi_agent_take(&order->agent, order->wrap.link.server_epoch,
+                                 rpmi_order_level(order), now_ns);
+    bool open = has_open(order);
+    bool is_free;
+    bool away;
+
+    rpmi_order_probe_turn(order, !open);
+    is_free = open && rpmi_agent_is_free(&order->agent, now_ns, dial_ns);
+    away = rpmi_order_is_away(order, now_ns);
+    if (judge_orders(order, away || order->agent.link == NULL, now_ns) && is_free)
+        ask(order, now_ns);
+    order->wrap.inner->stats.agent_setup_ns = order->agent.setup_ns;
+    return taken;
 }
 
 /* True: something was reaped. @dial_ns: how long it may block to dial an agent that was away. */
 static bool turn(struct rpmi_order *order, uint64_t dial_ns)
 {
     bool reaped = reap_inner(order);
-    uint64_t now_ns;
-    bool is_free;
-    bool away;
 
     if (order->wrap.link.lost != 0 || order->failed)
         return true;
-    if (!waits_for_agent(order)) {
-        if (++order->turns >= LOOK_TURNS)
-            look_at_agent(order);
-        return reaped;
-    }
-    now_ns = now_of(order);
-    if (rpmi_agent_take(&order->agent, order->wrap.link.server_epoch, level_of(order), now_ns))
-        reaped = true;
-    is_free = has_open(order) && rpmi_agent_is_free(&order->agent, now_ns, dial_ns);
-    away = rpmi_agent_is_away(&order->agent, now_ns,
-                              RPMI_CANARY(ORDER_ENDLESS) ? UINT64_MAX : order->patience_ns);
-    if (judge_orders(order, away || order->agent.link == NULL, now_ns) && is_free)
-        ask(order, now_ns);
+    if (waits_for_agent(order))
+        return agent_turn(order, dial_ns) || reaped;
+    look_sometimes(order);
     return reaped;
 }
 
@@ -273,7 +318,7 @@ static int order_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_
 
     order->idle_ns = IDLE_NS;
     if (waits_for_agent(order))
-        (void)turn(order, DIAL_NS);
+        (void)turn(order, rpmi_order_dial_ns(order));
     return taken;
 }
 
@@ -301,9 +346,11 @@ static uint64_t next_turn_ns(struct rpmi_order *order)
 {
     uint64_t by_ns = UINT64_MAX;
 
+    if (order->probe.active && order->agent.asks == 0)
+        by_ns = order->probe.again_ns;
     for (uint32_t i = 0; i < order->used; i++) {
         const struct rpmi_order_entry *entry = rpmi_order_entry(order, i);
-        uint64_t at_ns = entry->posted_ns + order->patience_ns + 1;
+        uint64_t at_ns = entry->posted_ns + entry->patience_ns + 1;
 
         if (!entry->is_order || entry->done || entry->persisting)
             continue;
@@ -418,6 +465,7 @@ static int order_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
     order->unsignaled = 0;
     order->failed = false;
     rpmi_agent_forget(&order->agent);
+    rpmi_order_choose_begin(order);
     return 0;
 }
 
@@ -495,8 +543,7 @@ int rpmi_order_open(struct rpmi_link *inner, const struct rpmi_agent_address *ad
         return RPM_E_NOMEM;
     order->epoll_fd = open_events(inner);
     /* The user gives the connection up after timeout_us: leave the server time for its part. */
-    order->patience_ns =
-        timeout_us * 1000 / 2 < RPMI_ORDER_NS ? timeout_us * 1000 / 2 : RPMI_ORDER_NS;
+    order->limit_ns = timeout_us * 1000 / 2;
     err = open_rings(order, inner);
     if (err == 0)
         err = rpmi_agent_open(&order->agent, address, order->epoll_fd, inner->ops->now_ns(inner),
@@ -506,9 +553,11 @@ int rpmi_order_open(struct rpmi_link *inner, const struct rpmi_agent_address *ad
         rpmi_free(order);
         return err;
     }
+    inner->stats.agent_setup_ns = order->agent.setup_ns;
     rpmi_wrap_init(&order->wrap, &order_ops, inner);
     order->wrap.link.agent = &order->agent;
     set_methods(order);
+    rpmi_order_choose_begin(order);
     *outer = &order->wrap.link;
     return 0;
 }

@@ -18,7 +18,9 @@ static void trace_op(const struct rpmi_op *op)
               (unsigned long long)op->len, (unsigned long long)op->id,
               (op->flags & RPMI_OP_SIGNALED) != 0 ? " signaled" : "",
               (op->flags & RPMI_OP_FENCED) != 0 ? " fenced" : "",
-              (op->flags & RPMI_OP_WORD) != 0 ? " word" : "",
+              (op->flags & RPMI_OP_WORD) == 0 ? ""
+              : op->kind == RPMI_OP_ORDER     ? " always"
+                                              : " word",
               (op->flags & RPMI_OP_DURABLE) != 0 ? " durable" : "",
               (op->flags & RPMI_OP_OTHER_QP) != 0 ? " other-qp" : "",
               (op->flags & RPMI_OP_WAIT) != 0 ? " wait" : "",

@@ -34,6 +34,7 @@ struct Writer {
         rpm_log_opts of_log = rpm_log_opts_init();
 
         opts.timeout_us = 30000000;
+        opts.method = RPM_METHOD_ORDER; // the agent is asked every time
         opts.secret = secret.empty() ? nullptr : secret.c_str();
         int err = rpm_conn_open(url.c_str(), &opts, &conn);
         INFO(rpm_last_error());

@@ -114,6 +114,10 @@ TEST_CASE("planner: with an agent, records are ordered where a READ proves nothi
         CHECK(plan.method == RPM_METHOD_ORDER);
         CHECK(plan.write_kind == RPMI_OP_WRITE);
         CHECK(plan.seal_kind == RPMI_OP_ORDER);
+        CHECK(plan.seal_flags == 0); // the link chooses between the agent and the server
+        request.method = RPM_METHOD_ORDER;
+        REQUIRE(rpmi_plan_make(&facts, &request, &plan) == 0);
+        CHECK(plan.seal_flags == RPMI_OP_ALWAYS);
     }
     rpm_request request = request_of(RPM_REQUEST_WRITE); // bytes of a region certify nothing
     REQUIRE(rpmi_plan_make(&facts, &request, &plan) == 0);

@@ -112,7 +112,9 @@ struct Ordered {
     Fake server;
     rpmi_link *link = nullptr;
 
-    explicit Ordered(uint64_t timeout_us = 5000000)
+    bool always; // ORDERs are for the agent, else for the faster one of agent and server
+
+    explicit Ordered(uint64_t timeout_us = 5000000, bool by_agent = true) : always(by_agent)
     {
         rpmi_agent_address address = agent.address();
 
@@ -168,8 +170,11 @@ struct Ordered {
         op.operand = end_lsn;
         return op;
     }
-    int post(const std::vector<rpmi_op> &ops)
+    int post(std::vector<rpmi_op> ops)
     {
+        for (rpmi_op &op : ops)
+            if (always && op.kind == RPMI_OP_ORDER)
+                op.flags |= RPMI_OP_ALWAYS;
         return link->ops->post(link, ops.data(), static_cast<uint32_t>(ops.size()));
     }
     // The ids of the completions that there are.
