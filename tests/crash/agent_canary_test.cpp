@@ -43,6 +43,7 @@ std::vector<Canary> canaries()
         { RPMI_CANARY_CERTIFICATE_UNSEEN, Lie::none, { "append_pipelined", "wrap" } },
         { RPMI_CANARY_CERTIFICATE_HEADERS, Lie::none, { "large", "wrap" } },
         { RPMI_CANARY_ORDER_SHORT, Lie::none, { "append_pipelined", "wrap" } },
+        { RPMI_CANARY_ORDER_PART, Lie::none, { "append_more" } },
         { RPMI_CANARY_ORDER_ENDLESS, Lie::sleeps, { "append_blocking" } },
         { RPMI_CANARY_STALE_COMMITTED, Lie::none, { "decide_stale" } },
         { RPMI_CANARY_STAGED_EARLY, Lie::none, { "decide_killed" } },
@@ -64,7 +65,10 @@ std::string noticed(const Canary &canary, int which)
 
             setup.scenario = name;
             setup.preset = preset;
-            setup.method = RPM_METHOD_ORDER;
+            setup.agent = true;
+            if (canary.which !=
+                RPMI_CANARY_ORDER_PART) // which is of records that the server flushes
+                setup.method = RPM_METHOD_ORDER;
             setup.lie = static_cast<int>(canary.lie);
             setup.canary = which;
             Tally tally = explore(scenario_of(name), setup, budget);

@@ -33,6 +33,21 @@ TEST_CASE("crash: what an agent had certified survives every fault", "[crash]")
     CHECK(explore_all(log_scenarios(), order_setups({ "all" }), scaled(RUNS)) == 0);
 }
 
+// Some flushes go to the server and some to the agent, which is asked about some of the others too.
+TEST_CASE("crash: by the agent or the server, records survive every fault", "[crash]")
+{
+    std::vector<Setup> setups = order_setups({ "all" });
+    Setup lied;
+
+    lied.lie = static_cast<int>(Lie::forges);
+    setups.push_back(lied);
+    for (Setup &setup : setups) {
+        setup.method = RPM_METHOD_DEFAULT; // where a READ proves durability, the agent is not asked
+        setup.agent = true;
+    }
+    CHECK(explore_all(log_scenarios(), setups, scaled(RUNS / 3)) == 0);
+}
+
 // A liar costs speed: each lie is found out, or waited for in vain, and the server flushes.
 TEST_CASE("crash: an agent that lies loses and invents nothing", "[crash]")
 {

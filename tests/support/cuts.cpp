@@ -125,11 +125,12 @@ rpm_conn *Run::client(unsigned who)
     opts.hints = setup.hints.c_str();
     opts.timeout_us = timeout_us;
     opts.depth = 64;
-    if (setup.method == RPM_METHOD_ORDER && setup.lie != 0)
+    bool agent = setup.agent || setup.method == RPM_METHOD_ORDER;
+    if (agent && setup.lie != 0)
         must(connect_liar(&opts, &conn), "connect");
     else
-        must(setup.method == RPM_METHOD_ORDER ? rpm_sim_connect_agent(sim_, 0, &opts, &conn)
-                                              : rpm_sim_connect(sim_, 0, &opts, &conn),
+        must(agent ? rpm_sim_connect_agent(sim_, 0, &opts, &conn)
+                   : rpm_sim_connect(sim_, 0, &opts, &conn),
              "connect");
     say("client %u connects", who);
     clients_[who] = conn;

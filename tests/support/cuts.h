@@ -49,7 +49,9 @@ struct Setup {
     uint32_t method = RPM_METHOD_DEFAULT;
     uint32_t level = RPM_DURABLE;
     int canary = 0; // enum rpmi_canary: the rule that is removed
-    int lie = 0;    // enum Lie, what the agent does, with method order
+    bool agent =
+        false;   // clients have one, which they ask if it is faster; with method order always
+    int lie = 0; // enum Lie, what the agent does
     uint64_t seed = 1;
 };
 
