@@ -218,7 +218,7 @@ std::string key_of(const facts::Json &line)
 {
     std::string name = line["name"];
 
-    return name.substr(0, name.find(' ', name[0] == 'o' ? 3 : 0));
+    return name[0] == 'H' ? name.substr(0, name.find(' ')) : name;
 }
 
 const facts::Json *find_line(const facts::Json &lines, const std::string &key)

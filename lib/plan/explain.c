@@ -204,6 +204,34 @@ static void add_hints(struct explanation *out)
     }
 }
 
+/* The other methods that would do, cheapest first, and why the rest would not. */
+static void add_alternatives(struct explanation *out)
+{
+    enum rpm_method methods[RPM_METHOD_COUNT];
+    uint32_t n =
+        rpmi_plan_alternatives(out->facts, out->request, out->plan, methods, RPM_ALTERNATIVES_MAX);
+
+    for (uint32_t i = 1; i < n; i++) {
+        const char *reason = "";
+
+        (void)rpm_legal(out->facts, methods[i], out->plan->level, &reason);
+        rpmi_text_add(&out->text, "alternative %s: %s\n", rpm_method_name(methods[i]), reason);
+    }
+    for (uint32_t m = RPM_METHOD_WRITE; m < RPM_METHOD_COUNT; m++) {
+        const char *why =
+            rpmi_plan_objection(out->facts, out->request, out->plan, (enum rpm_method)m);
+
+        if (why != NULL)
+            rpmi_text_add(&out->text, "not %s: %s\n", rpm_method_name((enum rpm_method)m), why);
+    }
+    if (out->plan->seal_kind == RPMI_OP_ORDER)
+        rpmi_text_add(&out->text,
+                      (out->plan->seal_flags & RPMI_OP_ALWAYS) != 0
+                          ? "choice: the agent every time, since method order is insisted on\n"
+                          : "choice: by measured time, the agent or the server CPU, with the same "
+                            "level\n");
+}
+
 int rpm_explain(const struct rpm_facts *facts, const struct rpm_request *request, char *text,
                 size_t bytes)
 {
@@ -230,5 +258,6 @@ int rpm_explain(const struct rpm_facts *facts, const struct rpm_request *request
     add_seal(&made);
     add_cost(&made);
     add_hints(&made);
+    add_alternatives(&made);
     return (int)made.text.len;
 }

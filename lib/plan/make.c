@@ -11,6 +11,30 @@
 #include "base/opts.h"
 #include "plan/rule.h"
 
+/* What the same request costs by another method, which is legal. */
+static uint32_t round_trips_of(const struct rpm_facts *facts, const struct rpm_request *request,
+                               enum rpm_method method)
+{
+    struct rpm_request insists = *request;
+    struct rpmi_plan made;
+
+    insists.method = (uint32_t)method;
+    return rpmi_plan_make(facts, &insists, &made) == 0 ? rpmi_plan_round_trips(&made) : 0;
+}
+
+static void fill_alternatives(const struct rpm_facts *facts, const struct rpm_request *request,
+                              const struct rpmi_plan *made, struct rpm_plan *out)
+{
+    enum rpm_method methods[RPM_ALTERNATIVES_MAX];
+
+    out->alternatives = rpmi_plan_alternatives(facts, request, made, methods, RPM_ALTERNATIVES_MAX);
+    for (uint32_t i = 0; i < out->alternatives; i++) {
+        out->alternative[i].method = (uint32_t)methods[i];
+        out->alternative[i].round_trips =
+            i == 0 ? rpmi_plan_round_trips(made) : round_trips_of(facts, request, methods[i]);
+    }
+}
+
 static void fill(const struct rpmi_plan *made, struct rpm_plan *out)
 {
     out->method = made->method;
@@ -46,5 +70,6 @@ int rpm_plan_make(const struct rpm_facts *facts, const struct rpm_request *reque
     if (err != 0)
         return err;
     fill(&made, &out);
+    fill_alternatives(&known, &asked, &made, &out);
     return rpmi_opts_out(plan, &out, sizeof(out));
 }

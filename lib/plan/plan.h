@@ -47,6 +47,15 @@ struct rpmi_range {
 int rpmi_plan_make(const struct rpm_facts *facts, const struct rpm_request *request,
                    struct rpmi_plan *plan);
 
+/* The methods that could carry the request out at the plan's level, its own first, then in order of
+ * cost: at most @n of them. Their number. */
+uint32_t rpmi_plan_alternatives(const struct rpm_facts *facts, const struct rpm_request *request,
+                                const struct rpmi_plan *plan, enum rpm_method *methods, uint32_t n);
+
+/* Why @method is none of these, for people. NULL: it is one. */
+const char *rpmi_plan_objection(const struct rpm_facts *facts, const struct rpm_request *request,
+                                const struct rpmi_plan *plan, enum rpm_method method);
+
 /* A plan that brings a range to the level, written by any client and any method (recovery,
  * persist): it does not rely on how this client wrote the range. RPM_E_NOCAP. */
 int rpmi_plan_make_persist(const struct rpm_facts *facts, const struct rpm_request *request,

@@ -206,6 +206,39 @@ int rpmi_plan_make(const struct rpm_facts *facts, const struct rpm_request *requ
     return 0;
 }
 
+const char *rpmi_plan_objection(const struct rpm_facts *facts, const struct rpm_request *request,
+                                const struct rpmi_plan *plan, enum rpm_method method)
+{
+    const char *reason = "";
+
+    if (request->kind == RPM_REQUEST_ATOMIC && plan->level <= RPM_VISIBLE)
+        return method == plan->method ? NULL : "an atomic is one operation, whatever the method";
+    if (!rpm_legal(facts, method, plan->level, &reason))
+        return reason;
+    if (method == RPM_METHOD_ORDER && plan->level > RPM_POSTED && !may_order(request, plan->level))
+        return "the server certifies durable records of logs, and nothing else";
+    if (!link_has(facts, method))
+        return method == RPM_METHOD_ORDER ? "this link has no agent: agent=URL in its address"
+                                          : "this link cannot carry it out";
+    if (request->method != RPM_METHOD_DEFAULT && request->method != (uint32_t)method)
+        return "another method was insisted on";
+    return NULL;
+}
+
+uint32_t rpmi_plan_alternatives(const struct rpm_facts *facts, const struct rpm_request *request,
+                                const struct rpmi_plan *plan, enum rpm_method *methods, uint32_t n)
+{
+    uint32_t count = 1;
+
+    RPM_ASSERT(n > 0);
+    methods[0] = plan->method;
+    for (size_t i = 0; i < sizeof(by_cost) / sizeof(by_cost[0]) && count < n; i++)
+        if (by_cost[i] != plan->method &&
+            rpmi_plan_objection(facts, request, plan, by_cost[i]) == NULL)
+            methods[count++] = by_cost[i];
+    return count;
+}
+
 int rpmi_plan_make_persist(const struct rpm_facts *facts, const struct rpm_request *request,
                            struct rpmi_plan *plan)
 {

@@ -64,24 +64,36 @@ enum rpm_copy {
     RPM_COPY_STORE = 3   /* cached stores only: not durable, for experiments */
 };
 
+#define RPM_ALTERNATIVES_MAX 3
+
+/* One way to carry out a request: each reaches the level. */
+struct rpm_alternative {
+    uint32_t method;      /* enum rpm_method */
+    uint32_t round_trips; /* as in struct rpm_plan */
+};
+
 /* How a request is carried out, and the settings of the platform that the hints ask for. The value
  * named last in a comment is that of a hint that is off or does not apply. */
 struct rpm_plan {
-    size_t size;          /* sizeof this struct as the caller compiled it */
-    uint32_t method;      /* enum rpm_method */
-    uint32_t level;       /* enum rpm_level */
-    uint32_t hints;       /* RPM_HINT() bits in force */
-    uint32_t round_trips; /* 0: the client's CPU writes and flushes */
-    uint32_t pad_bytes;   /* H6, H7: lengths are rounded up to this: 64; 1: as they are */
-    uint32_t large_bytes; /* H5: frames over 256 bytes start at and fill this: 256; 64: packed */
-    uint32_t same_node;   /* H1: 1: memory, NIC port and polling core on one node; 0: unchanged */
-    uint32_t ddio;        /* H3: enum rpm_answer asked for; 0: unchanged */
-    uint32_t copy;        /* H4: enum rpm_copy; 0: no CPU copies */
-    uint32_t spread;      /* H2: 1: spread CPU writers over memory modules; 0: unchanged */
-    uint32_t writers_max; /* H2: at most so many CPU writers in a module at a time; 0: any */
-    uint32_t atomic_dram; /* H8: 1: atomics, if there are any, in DRAM only; 0: anywhere */
-    uint32_t chained;     /* H9: 1: writes and seal behind one doorbell; 0: no seal, or the seal
+    size_t size;           /* sizeof this struct as the caller compiled it */
+    uint32_t method;       /* enum rpm_method */
+    uint32_t level;        /* enum rpm_level */
+    uint32_t hints;        /* RPM_HINT() bits in force */
+    uint32_t round_trips;  /* 0: the client's CPU writes and flushes */
+    uint32_t pad_bytes;    /* H6, H7: lengths are rounded up to this: 64; 1: as they are */
+    uint32_t large_bytes;  /* H5: frames over 256 bytes start at and fill this: 256; 64: packed */
+    uint32_t same_node;    /* H1: 1: memory, NIC port and polling core on one node; 0: unchanged */
+    uint32_t ddio;         /* H3: enum rpm_answer asked for; 0: unchanged */
+    uint32_t copy;         /* H4: enum rpm_copy; 0: no CPU copies */
+    uint32_t spread;       /* H2: 1: spread CPU writers over memory modules; 0: unchanged */
+    uint32_t writers_max;  /* H2: at most so many CPU writers in a module at a time; 0: any */
+    uint32_t atomic_dram;  /* H8: 1: atomics, if there are any, in DRAM only; 0: anywhere */
+    uint32_t chained;      /* H9: 1: writes and seal behind one doorbell; 0: no seal, or the seal
                              waits */
+    uint32_t alternatives; /* legal methods that the link can carry out, at most so many: */
+    struct rpm_alternative alternative[RPM_ALTERNATIVES_MAX]; /* the plan's own, then the cheapest
+                             others. With an agent, a link chooses between the plan's, order, and
+                             the server CPU's by measured time */
 };
 
 static inline struct rpm_plan rpm_plan_init(void)

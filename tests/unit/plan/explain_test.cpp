@@ -65,8 +65,49 @@ TEST_CASE("explain: an append, whole", "[unit]")
         "H7 on: no CPU writes the bytes: see H6\n"
         "H8 on: no atomic in this request\n"
         "H9 on: writes and seal chained behind one doorbell, one round trip; asynchronous appends "
-        "that come meanwhile share the next seal\n");
+        "that come meanwhile share the next seal\n"
+        "alternative copy: what the server CPU copies has left its caches before it answers\n"
+        "alternative immediate: the server CPU flushes the range out of its caches before it "
+        "answers\n"
+        "not write: a WRITE completion only says that the remote NIC took the bytes, not where "
+        "they are\n"
+        "not read-other: queue pairs have no order between them: the READ may overtake the WRITE\n"
+        "not flush: native FLUSH(persistence) is not reported for this region, or not known to "
+        "be\n"
+        "not store: this link cannot carry it out\n"
+        "not order: this link has no agent: agent=URL in its address\n");
     CHECK(n > 700);
+}
+
+TEST_CASE("explain: with an agent, who is asked, and what else would do", "[unit]")
+{
+    rpm_facts facts = facts_of(RPM_DOMAIN_ADR, RPM_YES,
+                               bit(RPM_METHOD_MESSAGE) | bit(RPM_METHOD_COPY) |
+                                   bit(RPM_METHOD_ORDER) | bit(RPM_METHOD_READ));
+    rpm_request request = request_of(RPM_REQUEST_APPEND);
+    auto end_of = [&] {
+        std::string text = explain(facts, request);
+
+        return text.substr(text.find("\n", text.find("H9 ")) + 1);
+    };
+
+    std::string others = end_of();
+    CHECK(others.find("alternative copy: ") == 0);
+    CHECK(others.find("alternative message: ") != std::string::npos);
+    CHECK(others.find("not read: DDIO is on or unknown: the READ pushes bytes into a CPU cache") !=
+          std::string::npos);
+    CHECK(others.find("choice: by measured time, the agent or the server CPU") !=
+          std::string::npos);
+    request.method = RPM_METHOD_ORDER;
+    others = end_of();
+    CHECK(others.find("not copy: another method was insisted on\n") != std::string::npos);
+    CHECK(others.find("alternative") == std::string::npos);
+    CHECK(others.find("choice: the agent every time") != std::string::npos);
+    request = request_of(RPM_REQUEST_WRITE);
+    CHECK(end_of().find("not order: the server certifies durable records of logs, and nothing "
+                        "else\n") != std::string::npos);
+    request = request_of(RPM_REQUEST_ATOMIC);
+    CHECK(end_of().find("alternative") == std::string::npos);
 }
 
 TEST_CASE("explain: with all hints off the rules say what is missing", "[unit]")
@@ -82,7 +123,7 @@ TEST_CASE("explain: with all hints off the rules say what is missing", "[unit]")
                                   "wait: for op 1 <- H9 is off\n"
                                   "op 2: read 1 byte of the scratch key <- method read\n"
                                   "cost: 2 ops, 2 round trips\n");
-    CHECK(text.substr(text.find("H1 ")) ==
+    CHECK(text.substr(text.find("H1 "), text.find("not write: ") - text.find("H1 ")) ==
           "H1 off: placement is left as it is\n"
           "H2 off: a NIC is one ordered requester: one module is enough for it\n"
           "H3 off: DDIO is taken as found: off\n"

@@ -115,3 +115,39 @@ TEST_CASE("make: invalid requests and structs of other versions are refused", "[
     CHECK(plan.method == RPM_METHOD_READ);
     CHECK(plan.level == 0);
 }
+
+TEST_CASE("make: the alternatives are legal, and the plan's own is the first", "[unit]")
+{
+    struct {
+        uint32_t methods;
+        rpm_answer ddio;
+        uint32_t insisted;
+        std::vector<uint32_t> alternatives;
+    } rows[] = {
+        { EVERY_METHOD, RPM_NO, 0, { RPM_METHOD_STORE, RPM_METHOD_READ, RPM_METHOD_COPY } },
+        { EVERY_METHOD, RPM_NO, RPM_METHOD_COPY, { RPM_METHOD_COPY } },
+        { bit(RPM_METHOD_READ) | bit(RPM_METHOD_MESSAGE), RPM_YES, 0, { RPM_METHOD_MESSAGE } },
+        { bit(RPM_METHOD_MESSAGE) | bit(RPM_METHOD_COPY) | bit(RPM_METHOD_ORDER),
+          RPM_YES,
+          0,
+          { RPM_METHOD_ORDER, RPM_METHOD_COPY, RPM_METHOD_MESSAGE } },
+    };
+
+    for (const auto &row : rows) {
+        rpm_facts facts = facts_of(RPM_DOMAIN_ADR, row.ddio, row.methods);
+        rpm_request request = request_of(RPM_REQUEST_APPEND);
+        std::vector<uint32_t> found;
+
+        request.method = row.insisted;
+        rpm_plan plan = made(facts, request);
+        for (uint32_t i = 0; i < plan.alternatives; i++) {
+            uint32_t method = plan.alternative[i].method;
+
+            found.push_back(method);
+            CHECK(rpm_legal(&facts, static_cast<rpm_method>(method), RPM_DURABLE, nullptr) == 1);
+            CHECK(plan.alternative[i].round_trips == (method == RPM_METHOD_STORE ? 0 : 1));
+        }
+        CHECK(found == row.alternatives);
+        CHECK(plan.alternative[0].round_trips == plan.round_trips);
+    }
+}

@@ -466,6 +466,27 @@ TEST_CASE("choose: a late ORDER is persisted soon, and the agent given up later"
     CHECK(asked == 10); // RPMI_ORDER_NS
 }
 
+TEST_CASE("choose: an agent that answers, and certifies nothing, is given up as soon", "[unit]")
+{
+    Ordered ordered;
+    uint64_t lsn = 64;
+    int asked = 0;
+
+    ordered.order()->mean_ns[0] = 10000;
+    for (; ordered.order()->agent.away_until_ns == 0 && asked < 100; asked++, lsn += 64) {
+        ordered.post({ Ordered::write(lsn), Ordered::order_of(lsn, lsn, lsn + 64) });
+        ordered.agent.answer(lsn, KEY);
+        CHECK(ordered.poll().empty());
+        ordered.pass(RPMI_ORDER_LEAST_NS + 1000);
+        (void)ordered.poll();
+        CHECK(ordered.poll() == std::vector<uint64_t>{ lsn });
+        ordered.agent.fake.done.clear();
+        ordered.agent.fake.outstanding = 0;
+        ordered.order()->agent.asks = 0; // what it answers late says nothing either
+    }
+    CHECK(asked == 10);
+}
+
 TEST_CASE("choose: a probe ends with the claim, and with the connection", "[unit]")
 {
     Ordered ordered(5000000, false);
