@@ -292,6 +292,7 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
         rpmi_key_revoke(service, log->writer, index);
         service->fenced++;
         log->writer = 0;
+        rpmi_delegation_end(log);
     }
     RPM_ASSERT(log->writer == 0);
     err = raise_claim(service, &log->entry, call, epoch);
@@ -366,6 +367,7 @@ static int rebuild(struct rpmi_service *service, struct rpmi_object *log,
     err = persist_kept(service, &log->entry, &head);
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS / RPMI_HEAD_COPIES && err == 0; i++)
         err = head_replace(service, log, &head);
+    log->trim_lsn = head.trim_lsn;
     log->sealed = err == 0;
     reply->value = head.trim_lsn;
     return err;
@@ -403,6 +405,7 @@ static int seal(struct rpmi_service *service, struct rpmi_client *client,
     head.epoch = log->epoch;
     head.flags = (call->flags & RPMI_CALL_DURABLE) != 0 ? RPMI_HEAD_DURABLE : 0;
     err = head_replace(service, log, &head);
+    log->trim_lsn = head.trim_lsn;
     log->sealed = err == 0;
     reply->value = head.trim_lsn;
     return err;
@@ -431,6 +434,7 @@ static int trim(struct rpmi_service *service, struct rpmi_client *client,
             "log '%s' cannot be trimmed to %" PRIu64 "; trim to a multiple of %u, at most %" PRIu64,
             log->entry.name, call->lsn, RPMI_LINE_BYTES, head.trim_lsn + head.capacity_bytes);
     head.trim_lsn = call->lsn;
+    log->trim_lsn = call->lsn; /* an agent carries nothing there any more, whatever comes of it */
     reply->value = head.trim_lsn;
     return head_replace(service, log, &head);
 }

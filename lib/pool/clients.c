@@ -23,6 +23,7 @@ int rpmi_service_attach(struct rpmi_service *service, uint32_t *client)
             continue;
         service->last_id += i;
         slot->id = service->last_id;
+        slot->agent = 0;
         memset(slot->key, 0, sizeof(slot->key));
         *client = slot->id;
         RPM_ASSERT(rpmi_client_find(service, *client) == slot);

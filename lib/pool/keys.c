@@ -103,6 +103,7 @@ void rpmi_key_drop(struct rpmi_service *service, struct rpmi_client *client, uin
         if (object->entry.kind == RPM_KIND_LOG && (entry->rights & RPMI_RIGHT_WRITE) != 0) {
             RPM_ASSERT(object->writer == client->id);
             object->writer = 0;
+            rpmi_delegation_end(object);
             fence_guarded(service, client, entry->object);
         }
     }

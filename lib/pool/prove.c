@@ -22,11 +22,11 @@
 
 #define CHUNK 2048u
 
-static const struct rpmi_object *find_log(const struct rpmi_service *service, uint64_t log_id)
+struct rpmi_object *rpmi_log_of_id(const struct rpmi_service *service, uint64_t log_id)
 {
     struct rpmi_dirent key = { .id = log_id };
     uint32_t place = rpmi_sorted_find(&service->by_id, &key);
-    const struct rpmi_object *log;
+    struct rpmi_object *log;
 
     if (place == service->by_id.n)
         return NULL;
@@ -148,7 +148,7 @@ static int check(const struct rpmi_object *log, const struct rpmi_step *step)
 void rpmi_service_prove(struct rpmi_service *service, const struct rpmi_step *step,
                         enum rpm_level level, struct rpmi_proof *proof)
 {
-    const struct rpmi_object *log = find_log(service, step->log_id);
+    const struct rpmi_object *log = rpmi_log_of_id(service, step->log_id);
     int err = check(log, step);
 
     RPM_ASSERT(step->kind == RPMI_STEP_PROVE);

@@ -304,6 +304,10 @@ void rpmi_service_call(struct rpmi_service *service, uint32_t client, const stru
         reply->status = serve_owner(service, call, reply);
     } else if (call->kind == RPMI_CALL_ROOM) {
         reply->status = serve_room(service, call, reply);
+    } else if (call->kind == RPMI_CALL_AGENT) {
+        reply->status = rpmi_enrol_agent(service, slot, call);
+    } else if (call->kind == RPMI_CALL_DELEGATE || call->kind == RPMI_CALL_UNDELEGATE) {
+        reply->status = rpmi_delegate(service, slot, call);
     } else {
         reply->status = rpmi_fail(RPM_E_PROTO,
                                   "unknown call %u; client and server must be of one minor version",

@@ -36,6 +36,8 @@ struct rpmi_service_opts {
     struct rpmi_mem *dram; /* Borrowed until close; the service may zero it */
     uint32_t clients_max;
     uint32_t server_epoch; /* differs between runs of a server, never 0 */
+    const char *agents;    /* names of declared agents, separated by blanks; NULL: none. Borrowed
+                              until close */
 
     /*
      * Wait until no older direct writer of the log whose header is at @header_offset can append any
@@ -126,6 +128,19 @@ void rpmi_service_prove(struct rpmi_service *service, const struct rpmi_step *st
 
 /* Write the certificate, or the refusal, at @bytes. */
 void rpmi_proof_write(const struct rpmi_proof *proof, void *bytes);
+
+/*
+ * delegate.c: where in the pool are the bytes of a CARRY to be stored? 0 and @span; RPM_E_DENIED
+ * (the client is no agent, or not the one that the claim's holder has delegated the log to, or the
+ * writer did not make this step), RPM_E_FENCED (the claim has ended, or is not sealed),
+ * RPM_E_RANGE (no place of a record that the log may have now). @step: rpmi_carry_check() says
+ * where it must be.
+ */
+int rpmi_service_carry(const struct rpmi_service *service, uint32_t client,
+                       const struct rpmi_step *step, struct rpmi_span *span);
+
+/* How many clients are declared agents. */
+uint32_t rpmi_service_agents(const struct rpmi_service *service);
 
 /* Bytes of the pool that no object uses. */
 uint64_t rpmi_service_free_bytes(const struct rpmi_service *service);

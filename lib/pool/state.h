@@ -30,6 +30,8 @@ struct rpmi_object {
     bool sealed;           /* log: that epoch is durable in the head */
     bool head_unpersisted; /* log: a persist of its visible head failed */
     uint64_t certificate_key[RPMI_CERTIFICATE_KEY_WORDS]; /* log: of that claim */
+    uint32_t agent;    /* log: declared agent that may carry by that claim, 0: none */
+    uint64_t trim_lsn; /* log: in force, or about to be; known while sealed */
 };
 
 /* Live keys of an object, and those that carry a claim, as invariants.c counts them. */
@@ -58,7 +60,8 @@ struct rpmi_key {
 };
 
 struct rpmi_client {
-    uint32_t id; /* 0: unused slot */
+    uint32_t id;    /* 0: unused slot */
+    uint32_t agent; /* which declared agent it is, 0: none */
     struct rpmi_key key[RPMI_KEYS_MAX];
 };
 
@@ -164,6 +167,21 @@ void rpmi_seal(struct rpmi_service *service, struct rpmi_client *client,
                const struct rpmi_call *call, struct rpmi_reply *reply);
 void rpmi_trim(struct rpmi_service *service, struct rpmi_client *client,
                const struct rpmi_call *call, struct rpmi_reply *reply);
+/* delegate.c */
+int rpmi_enrol_agent(struct rpmi_service *service, struct rpmi_client *client,
+                     const struct rpmi_call *call);
+int rpmi_delegate(struct rpmi_service *service, struct rpmi_client *client,
+                  const struct rpmi_call *call);
+/* The claim of @log has ended: no bytes of a CARRY that rests on it are stored any more. */
+static inline void rpmi_delegation_end(struct rpmi_object *log)
+{
+    RPM_ASSERT(log->writer == 0);
+    log->agent = 0;
+}
+
+/* prove.c: the log with this id, or NULL. */
+struct rpmi_object *rpmi_log_of_id(const struct rpmi_service *service, uint64_t log_id);
+
 /* Write the head of a new log, durably. RPM_E_IO. */
 int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *entry);
 

@@ -130,6 +130,17 @@ static int do_write(struct rpm_server *server, uint32_t client, const struct rpm
     return 0;
 }
 
+void rpmi_request_carry(struct rpm_server *server, const struct rpmi_span *span,
+                        const struct rpmi_step *step, struct rpmi_batch *batch)
+{
+    RPM_ASSERT(span->area == RPMI_AREA_POOL && step->kind == RPMI_STEP_CARRY);
+    rpmi_plain_write(address_of(server, span, step->len), NULL, 0, step->data, step->len,
+                     step->len);
+    batch->changed = true;
+    rpmi_count_own(&server->stats.bytes, step->len);
+    rpmi_count_own(&server->stats.carried, 1);
+}
+
 void rpmi_request_load(struct rpm_server *server, const struct rpmi_span *span, void *into,
                        uint64_t len)
 {

@@ -24,7 +24,7 @@ struct rpm_server;
 /* The kinds of steps that the engine carries out, as an accept message says them. */
 #define RPMI_SERVE_STEPS                                                                           \
     (1u << RPMI_STEP_READ | 1u << RPMI_STEP_WRITE | 1u << RPMI_STEP_CAS | 1u << RPMI_STEP_FAA |    \
-     1u << RPMI_STEP_PROVE | 1u << RPMI_STEP_WATCH | 1u << RPMI_STEP_SUM)
+     1u << RPMI_STEP_PROVE | 1u << RPMI_STEP_WATCH | 1u << RPMI_STEP_SUM | 1u << RPMI_STEP_CARRY)
 
 #define RPMI_DIRTY_MAX 64u
 #define RPMI_PROOFS_MAX 64u
@@ -77,6 +77,9 @@ void rpmi_request_load(struct rpm_server *server, const struct rpmi_span *span, 
                        uint64_t len);
 uint64_t rpmi_request_sum(struct rpm_server *server, const struct rpmi_span *span, uint64_t len,
                           uint64_t seed);
+/* Store the bytes of a CARRY. Its list has them durable by a PROVE. */
+void rpmi_request_carry(struct rpm_server *server, const struct rpmi_span *span,
+                        const struct rpmi_step *step, struct rpmi_batch *batch);
 uint64_t rpmi_request_change(struct rpm_server *server, const struct rpmi_span *span,
                              const struct rpmi_op *op);
 

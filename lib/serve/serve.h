@@ -28,6 +28,7 @@
 #define RPMI_HANDSHAKE_NS 2000000000ull /* from the connection to the end of the handshake */
 #define RPMI_ADMISSION_SPARE 16u /* sessions beyond clients_max, for unauthenticated clients */
 #define RPMI_LISTENERS_MAX 9u    /* addresses: one of shm: and eight others */
+#define RPMI_AGENTS_BYTES 1024u  /* of the names of declared agents */
 #define RPMI_PASS_OPS 64u        /* requests taken from one ring before the next ring is served */
 
 /* A log whose fenced writer did not leave its guarded section in time (fence.c). */
@@ -46,6 +47,7 @@ struct rpmi_serve_stats {
     uint64_t bytes;
     uint64_t rejected;
     uint64_t locks_freed;
+    uint64_t carried;
 };
 
 /* A Unix socket at which the server listens, and the file lock by which it owns the name. */
@@ -82,6 +84,7 @@ struct rpm_server {
     struct rpmi_stuck stuck[RPMI_POOL_ENTRIES_MAX]; /* stuck_n, of different logs */
     uint32_t stuck_n;
     char secret[RPMI_SECRET_BYTES];
+    char agents[RPMI_AGENTS_BYTES];
     struct rpm_facts facts;
     uint32_t ddio;        /* enum rpm_answer: as the operator declared it, 0: not declared */
     const char *tls_cert; /* of addresses with tls=on; borrowed until open returns */

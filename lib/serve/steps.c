@@ -49,6 +49,8 @@ static int check_access(void *context, const struct rpmi_step *step)
 
     if (step->kind == RPMI_STEP_PROVE)
         return 0; /* any client may ask: the answer proves something to the writer alone */
+    if (step->kind == RPMI_STEP_CARRY)
+        return 0; /* checked when it is carried out: one that may not be is left out */
     right = only_reads ? RPMI_RIGHT_READ : rpmi_op_right(rpmi_step_op(step).kind);
     err = rpmi_service_access(walk->server->service, walk->client, step->key, step->offset,
                               step->kind == RPMI_STEP_SUM ? step->range : step->len, right, span);
@@ -118,6 +120,19 @@ static void carry_out_prove(struct serve_walk *walk, const struct rpmi_step *ste
     }
 }
 
+/* Store what an agent carries, if it may. A claim, a trim or an UNDELEGATE takes the same lock. */
+static void carry_out_carry(struct serve_walk *walk, const struct rpmi_step *step)
+{
+    struct rpm_server *server = walk->server;
+    struct rpmi_span span;
+
+    RPM_ASSERT(rpmi_serve_has_lock(server));
+    if (rpmi_service_carry(server->service, walk->client, step, &span) == 0)
+        rpmi_request_carry(server, &span, step, walk->batch);
+    else
+        rpmi_count_own(&server->stats.rejected, 1);
+}
+
 static int carry_out_step(void *context, const struct rpmi_step *step, void *result)
 {
     struct serve_walk *walk = context;
@@ -125,7 +140,7 @@ static int carry_out_step(void *context, const struct rpmi_step *step, void *res
     uint64_t found;
 
     /* The client cannot change the step between its check and this. */
-    RPM_ASSERT_SLOW(step->kind != RPMI_STEP_WRITE ||
+    RPM_ASSERT_SLOW(!rpmi_step_is_silent(step) ||
                     (uintptr_t)step->data - (uintptr_t)walk->server->list < RPMI_STEPS_BYTES);
     /* A step sees no older state than the step before it saw. */
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -133,6 +148,10 @@ static int carry_out_step(void *context, const struct rpmi_step *step, void *res
         return carry_out_write(walk, step);
     if (step->kind == RPMI_STEP_PROVE) {
         carry_out_prove(walk, step, result);
+        return 0;
+    }
+    if (step->kind == RPMI_STEP_CARRY) {
+        carry_out_carry(walk, step);
         return 0;
     }
     if (step->kind == RPMI_STEP_WATCH) { /* found it before the first step was carried out */

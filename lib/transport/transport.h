@@ -36,7 +36,8 @@ enum rpmi_link_flag {
     RPMI_LINK_STEPS = 2,  /* the link has STEPS: a list is carried out as one op */
     RPMI_LINK_COUNTS = 4, /* the link counts messages and bytes itself; else its user counts ops */
     RPMI_LINK_WATCH = 8,  /* a list may begin with a WATCH: the server holds it */
-    RPMI_LINK_SUM = 16    /* a list may have SUMs */
+    RPMI_LINK_SUM = 16,   /* a list may have SUMs */
+    RPMI_LINK_CARRY = 32  /* a list may have CARRYs, and the server knows of declared agents */
 };
 
 /*

@@ -37,17 +37,21 @@ static inline bool rpmi_kind_is_volatile(uint32_t kind)
 struct rpmi_layout; /* wire/layout.h */
 
 enum rpmi_call_kind {
-    RPMI_CALL_OPEN = 1,   /* name, kind, bytes (when created), flags, key (GUARDED): get a key */
-    RPMI_CALL_CLAIM = 2,  /* key, flags: fence others, get a write key and the next epoch */
-    RPMI_CALL_SEAL = 3,   /* key (write), lsn: the recovered tail; makes the epoch durable */
-    RPMI_CALL_TRIM = 4,   /* key, lsn: new head, durable when answered */
-    RPMI_CALL_CLOSE = 5,  /* key: revoke it; that of a claim ends the claim */
-    RPMI_CALL_REMOVE = 6, /* name */
-    RPMI_CALL_OWNER = 8,  /* client, epoch: is that client connected? value is 1 or 0 */
-    RPMI_CALL_ROOM = 9,   /* object: the room in the area where objects of that kind are */
-    RPMI_CALL_NEXT = 10,  /* name: the first object whose name is behind it, RPM_E_RANGE past the
+    RPMI_CALL_OPEN = 1,      /* name, kind, bytes (when created), flags, key (GUARDED): get a key */
+    RPMI_CALL_CLAIM = 2,     /* key, flags: fence others, get a write key and the next epoch */
+    RPMI_CALL_SEAL = 3,      /* key (write), lsn: the recovered tail; makes the epoch durable */
+    RPMI_CALL_TRIM = 4,      /* key, lsn: new head, durable when answered */
+    RPMI_CALL_CLOSE = 5,     /* key: revoke it; that of a claim ends the claim */
+    RPMI_CALL_REMOVE = 6,    /* name */
+    RPMI_CALL_OWNER = 8,     /* client, epoch: is that client connected? value is 1 or 0 */
+    RPMI_CALL_ROOM = 9,      /* object: the room in the area where objects of that kind are */
+    RPMI_CALL_NEXT = 10,     /* name: the first object whose name is behind it, RPM_E_RANGE past the
                              last */
-    RPMI_CALL_KINDS = 11
+    RPMI_CALL_AGENT = 11,    /* name: this client is the declared agent of that name */
+    RPMI_CALL_DELEGATE = 12, /* key (write), name: that agent may CARRY records into the log until
+                                  the claim ends; key 0: only ask whether the agent is declared */
+    RPMI_CALL_UNDELEGATE = 13, /* key (write): once answered, no agent carries records into it */
+    RPMI_CALL_KINDS = 14
 };
 
 enum rpmi_call_flag {

@@ -69,6 +69,13 @@ static const struct rpmi_field SUM_FIELDS[] = {
     RPMI_NUMBER(24, struct rpmi_step, operand),
 };
 
+static const struct rpmi_field CARRY_FIELDS[] = {
+    HEAD,
+    RPMI_NUMBER(16, struct rpmi_step, log_id),
+    RPMI_NUMBER(24, struct rpmi_step, epoch),
+    RPMI_OWN(RPMI_CARRY_AT_PROOF, RPMI_CARRY_PROOF_BYTES, "proof"),
+};
+
 struct answer {
     uint32_t done;
 };
@@ -88,6 +95,8 @@ const struct rpmi_layout rpmi_watch_layout =
     RPMI_LAYOUT("WATCH", WATCH_FIELDS, HEAD_BYTES + 2 * WORD_BYTES);
 const struct rpmi_layout rpmi_sum_layout =
     RPMI_LAYOUT("SUM", SUM_FIELDS, HEAD_BYTES + 2 * WORD_BYTES);
+const struct rpmi_layout rpmi_carry_layout =
+    RPMI_LAYOUT("CARRY", CARRY_FIELDS, RPMI_CARRY_HEAD_BYTES);
 const struct rpmi_layout rpmi_steps_answer_layout =
     RPMI_LAYOUT("front of an answer to a list", ANSWER_FIELDS, RPMI_STEPS_ANSWER_HEAD);
 
@@ -109,6 +118,8 @@ uint32_t rpmi_step_bytes(const struct rpmi_step *step)
         return HEAD_BYTES + 2 * WORD_BYTES;
     case RPMI_STEP_PROVE:
         return PROVE_BYTES;
+    case RPMI_STEP_CARRY:
+        return RPMI_CARRY_HEAD_BYTES + whole_words(step->len);
     default:
         RPM_ASSERT(step->kind == RPMI_STEP_FAA);
         return HEAD_BYTES + WORD_BYTES;
@@ -117,7 +128,19 @@ uint32_t rpmi_step_bytes(const struct rpmi_step *step)
 
 uint32_t rpmi_step_result_bytes(const struct rpmi_step *step)
 {
-    return step->kind == RPMI_STEP_WRITE ? 0 : whole_words(step->len);
+    return rpmi_step_is_silent(step) ? 0 : whole_words(step->len);
+}
+
+/* What follows the head of a CARRY. Its bytes may be where they are to be already. */
+static void put_carry(unsigned char *to, const struct rpmi_step *step, uint32_t bytes)
+{
+    uint32_t filled = bytes - RPMI_CARRY_HEAD_BYTES;
+
+    memmove(to + RPMI_CARRY_HEAD_BYTES, step->data, step->len);
+    memset(to + RPMI_CARRY_HEAD_BYTES + step->len, 0, filled - step->len);
+    rpmi_layout_put_inline(&rpmi_carry_layout, to, step);
+    if (step->proof != NULL)
+        memcpy(to + RPMI_CARRY_AT_PROOF, step->proof, RPMI_CARRY_PROOF_BYTES);
 }
 
 uint32_t rpmi_step_put(void *to, const struct rpmi_step *step)
@@ -129,6 +152,8 @@ uint32_t rpmi_step_put(void *to, const struct rpmi_step *step)
     if (step->kind == RPMI_STEP_WRITE) {
         memset(rest + bytes - HEAD_BYTES - WORD_BYTES, 0, WORD_BYTES);
         memcpy(rest, step->data, step->len);
+    } else if (step->kind == RPMI_STEP_CARRY) {
+        put_carry(to, step, bytes);
     } else if (step->kind == RPMI_STEP_FAA) {
         rpmi_layout_put_inline(&rpmi_faa_layout, to, step);
     } else if (step->kind == RPMI_STEP_CAS) {
@@ -164,6 +189,8 @@ static bool is_well_formed(const struct rpmi_step *step)
         return step->flags == 0 && word;
     case RPMI_STEP_PROVE:
         return step->flags == 0 && step->key == 0 && step->len == RPMI_CERTIFICATE_BYTES;
+    case RPMI_STEP_CARRY:
+        return step->flags == 0 && step->key == 0;
     default:
         return false;
     }
@@ -198,6 +225,24 @@ void rpmi_steps_begin(struct rpmi_steps *steps, const void *list, uint32_t bytes
     steps->summed = 0;
 }
 
+/* Take the bytes behind the first @head of a WRITE or a CARRY. */
+static int take_data(const unsigned char *from, uint32_t head, uint32_t bytes,
+                     struct rpmi_step *step)
+{
+    step->data = from + head;
+    if (!rpmi_all_zero(from + head + step->len, bytes - head - step->len))
+        return invalid_list("the bytes that fill up a WRITE or a CARRY are not zero");
+    return 0;
+}
+
+static int take_carry(const unsigned char *from, uint32_t bytes, struct rpmi_step *step)
+{
+    if (rpmi_layout_get_inline(&rpmi_carry_layout, from, step) != NULL)
+        return invalid_list("the reserved bytes of a CARRY are not zero");
+    step->proof = from + RPMI_CARRY_AT_PROOF;
+    return take_data(from, RPMI_CARRY_HEAD_BYTES, bytes, step);
+}
+
 int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step)
 {
     const unsigned char *from = steps->at;
@@ -216,9 +261,11 @@ int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step)
     if (RPMI_UNLIKELY(bytes > left))
         return invalid_list("it ends within a step");
     if (step->kind == RPMI_STEP_WRITE) {
-        step->data = from + HEAD_BYTES;
-        if (!rpmi_all_zero(from + HEAD_BYTES + step->len, bytes - HEAD_BYTES - step->len))
-            return invalid_list("the bytes that fill up a WRITE are not zero");
+        if (take_data(from, HEAD_BYTES, bytes, step) != 0)
+            return RPM_E_PROTO;
+    } else if (step->kind == RPMI_STEP_CARRY) {
+        if (take_carry(from, bytes, step) != 0)
+            return RPM_E_PROTO;
     } else if (step->kind == RPMI_STEP_FAA) {
         (void)rpmi_layout_get_inline(&rpmi_faa_layout, from, step);
     } else if (step->kind == RPMI_STEP_CAS) {
@@ -298,7 +345,7 @@ int rpmi_steps_answer_get(const void *answer, uint32_t n, uint32_t *done)
 static int carry_out_step(const struct rpmi_stepper *stepper, const struct rpmi_step *step,
                           void *result, uint64_t *word)
 {
-    bool is_word = step->kind != RPMI_STEP_WRITE && step->len == sizeof(*word);
+    bool is_word = !rpmi_step_is_silent(step) && step->len == sizeof(*word);
     uint32_t filled = rpmi_step_result_bytes(step);
     int err;
 

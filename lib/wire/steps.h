@@ -21,6 +21,9 @@
 #define RPMI_STEPS_ANSWER_HEAD 8u
 #define RPMI_WATCH_US_MAX 1000000u    /* a WATCH waits so long at most */
 #define RPMI_SUM_BYTES_MAX (1u << 20) /* of the ranges of all SUMs in a list */
+#define RPMI_CARRY_HEAD_BYTES 48u     /* of a CARRY in front of its bytes */
+#define RPMI_CARRY_PROOF_BYTES 16u
+#define RPMI_CARRY_AT_PROOF 32u
 
 enum rpmi_step_kind {
     RPMI_STEP_READ = 1,
@@ -31,7 +34,9 @@ enum rpmi_step_kind {
                             is a certificate (wire/certificate.h) */
     RPMI_STEP_WATCH = 6, /* the first of its list: the server holds the list until the word differs
                             from @expect, or @operand us have passed; then the list ends here */
-    RPMI_STEP_SUM = 7    /* the checksum (base/sum.h) of the @range bytes, with the seed @operand */
+    RPMI_STEP_SUM = 7,   /* the checksum (base/sum.h) of the @range bytes, with the seed @operand */
+    RPMI_STEP_CARRY = 8  /* WRITE at an LSN of a log, by an agent to which the claim's holder has
+                            delegated this; the server leaves it out if the agent may not (carry.h) */
 };
 
 enum rpmi_step_flag {
@@ -43,8 +48,8 @@ enum rpmi_step_flag {
 struct rpmi_layout; /* wire/layout.h */
 
 /* The tables of a step: its head, and the words that follow the head of a READ with MUST, a CAS, a
- * FAA, a PROVE, a WATCH and a SUM. The bytes that follow that of a WRITE have no table, because
- * their number varies. */
+ * FAA, a PROVE, a WATCH, a SUM and a CARRY. The bytes of a WRITE and a CARRY, which come last, have
+ * no table, because their number varies. */
 extern const struct rpmi_layout rpmi_step_layout;
 extern const struct rpmi_layout rpmi_must_read_layout;
 extern const struct rpmi_layout rpmi_cas_layout;
@@ -52,6 +57,7 @@ extern const struct rpmi_layout rpmi_faa_layout;
 extern const struct rpmi_layout rpmi_prove_layout;
 extern const struct rpmi_layout rpmi_watch_layout;
 extern const struct rpmi_layout rpmi_sum_layout;
+extern const struct rpmi_layout rpmi_carry_layout;
 extern const struct rpmi_layout rpmi_steps_answer_layout;
 
 struct rpmi_step {
@@ -59,15 +65,17 @@ struct rpmi_step {
     uint8_t flags;   /* enum rpmi_step_flag */
     uint16_t len;    /* bytes at the server, at least 1; of a CAS, FAA or WATCH 8; of a SUM or PROVE
                       those of its result, 8 or RPMI_CERTIFICATE_BYTES */
-    uint32_t key;    /* of a PROVE 0 */
-    uint64_t offset; /* of a PROVE the LSN of the first record */
+    uint32_t key;    /* of a PROVE and a CARRY 0 */
+    uint64_t offset; /* of a PROVE the LSN of the first record, of a CARRY that of its bytes */
     uint64_t expect; /* CAS, READ with MUST, WATCH */
     uint64_t operand; /* CAS, FAA; of a WATCH the longest wait in microseconds; of a SUM the seed */
     uint64_t range;   /* SUM: bytes at the server, 1..RPMI_SUM_BYTES_MAX */
-    const void *data; /* WRITE: @len bytes; of a decoded step, in the list */
-    uint64_t log_id;  /* PROVE; so are the rest */
-    uint64_t end_lsn; /* behind the last record */
-    uint32_t epoch;   /* of the writer's claim */
+    const void *data; /* WRITE, CARRY: @len bytes; of a decoded step, in the list */
+    uint64_t log_id;  /* PROVE, CARRY */
+    uint64_t end_lsn; /* PROVE: behind the last record */
+    uint32_t epoch;   /* PROVE, CARRY: of the writer's claim */
+    const void *proof; /* CARRY: RPMI_CARRY_PROOF_BYTES, NULL for zeros; of a decoded step, in the
+                          list */
 };
 
 /* Bytes of a step in a list, and of its result in an answer; multiples of 8. */
@@ -99,6 +107,12 @@ int rpmi_steps_check(const void *list, uint64_t bytes, uint64_t answer_bytes);
 void rpmi_steps_answer_put(void *answer, uint32_t done);
 /* RPM_E_PROTO: more than the @n of the list, or invalid bytes. */
 int rpmi_steps_answer_get(const void *answer, uint32_t n, uint32_t *done);
+
+/* Does its kind have no result? */
+static inline bool rpmi_step_is_silent(const struct rpmi_step *step)
+{
+    return step->kind == RPMI_STEP_WRITE || step->kind == RPMI_STEP_CARRY;
+}
 
 /* Does the list end with this step, which found @word? */
 static inline bool rpmi_step_ends(const struct rpmi_step *step, uint64_t word)

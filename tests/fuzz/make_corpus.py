@@ -187,6 +187,8 @@ def inputs():
                   "sums": struct.pack("<H", 24) + bytes(8) + block["sum"] * 2,
                   "sums_of_too_much": struct.pack("<H", 24) + bytes(8) + block["sum"] + block["sum"][:16]
                                       + struct.pack("<Q", (1 << 20) - 5999) + block["sum"][24:],
+                  "carry": struct.pack("<H", 8) + bytes(8) + block["carry"],
+                  "carries": struct.pack("<H", 200) + bytes(8) + block["carry"] * 2 + block["steps"],
                   "ends": struct.pack("<H", 200) + b"\0\0\0\7" + bytes(4) + block["steps"]},
         "stream_answer": {
             name: bytes([posted, packet]) + b"".join(

@@ -41,9 +41,9 @@ int act(void *context, const rpmi_step *step, void *result)
     uint64_t word = ours->word;
 
     FUZZ_CHECK(!ours->ended && ++ours->done <= ours->judged);
-    if (step->kind != RPMI_STEP_WRITE)
+    if (!rpmi_step_is_silent(step))
         memset(result, 0, step->len);
-    if (step->kind != RPMI_STEP_WRITE && step->len == sizeof(word))
+    if (!rpmi_step_is_silent(step) && step->len == sizeof(word))
         memcpy(result, &word, sizeof(word));
     FUZZ_CHECK(step->kind != RPMI_STEP_WATCH || ours->done == 1); // it is the first of its list
     ours->summed += step->kind == RPMI_STEP_SUM ? step->range : 0;

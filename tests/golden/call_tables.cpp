@@ -13,7 +13,7 @@ static Format call_format(const char *golden)
              0,
              0,
              recode_by(rpmi_call_get, rpmi_call_put),
-             { { "kind", { 0, 11, UINT32_MAX } },
+             { { "kind", { 0, 14, UINT32_MAX } },
                { "flags", { 128, 1u << 31, UINT32_MAX } },
                { "key", {} },
                { "object", { 5, UINT32_MAX } },

@@ -380,6 +380,21 @@ def certificate():
     return b
 
 
+def carry():
+    b = Block(48 + 8)
+    b.raw(0, bytes([8, 0]), "kind and flags: CARRY")
+    b.raw(2, struct.pack("<H", 5), "len")
+    b.u64(8, 1 << 40, "lsn")
+    b.u64(16, 6 << 32, "log_id")
+    b.u32(24, 3, "epoch")
+    b.raw(48, b"bytes\0\0\0", "bytes")
+    key = "%016x%016x" % (8 << 32, 9 << 32)
+    text = b"".join(struct.pack("<Q", len(part)) + part
+                    for part in (b"carry\0", bytes(b.data[:32]), bytes(b.data[48:])))
+    b.raw(32, hmac.new(key.encode(), text, hashlib.sha256).digest()[:16], "proof")
+    return b
+
+
 def certificate_refused():
     b = Block(64)
     b.u32(0, -116, "status: ESTALE")
@@ -545,6 +560,7 @@ def golden():
         "sum_answer": ("FORMAT.md section 12: the answer to it", sum_answer()),
         "steps": ("FORMAT.md section 12: a list of steps", steps()),
         "segment": ("FORMAT.md section 13: a segment of two records", segment()),
+        "carry": ("FORMAT.md section 12: a list of a CARRY", carry()),
         "decision": ("FORMAT.md section 14: a decision", decision()),
         "certificate": ("FORMAT.md section 12: a certificate", certificate()),
         "certificate_refused": ("FORMAT.md section 12: a refusal", certificate_refused()),

@@ -3,7 +3,7 @@
 extern "C" {
 #include "base/assert.h"
 #include "base/sum.h"
-#include "wire/certificate.h"
+#include "wire/carry.h"
 #include "wire/steps.h"
 }
 #include "golden/golden.h"
@@ -160,6 +160,30 @@ TEST_CASE("golden: a certificate is encoded to and decoded from the golden bytes
     CHECK(certificate.epoch == 3);
     CHECK(certificate.server_epoch == 7);
     REQUIRE(rpmi_certificate_put(made.data(), &certificate, KEY) == 0);
+    CHECK(made == expected);
+}
+
+TEST_CASE("golden: a CARRY is encoded to and decoded from the golden bytes", "[golden]")
+{
+    Bytes expected = golden("carry");
+    Bytes made(expected.size(), 0xff);
+    rpmi_steps steps;
+    rpmi_step step;
+    uint32_t bytes = 0;
+
+    REQUIRE(rpmi_steps_check(expected.data(), expected.size(), RPMI_STEPS_ANSWER_HEAD) == 0);
+    rpmi_steps_begin(&steps, expected.data(), static_cast<uint32_t>(expected.size()));
+    REQUIRE(rpmi_steps_next(&steps, &step) == 1);
+    CHECK(step.kind == RPMI_STEP_CARRY);
+    CHECK(step.len == 5);
+    CHECK(step.offset == 1ull << 40);
+    CHECK(step.log_id == 6ull << 32);
+    CHECK(step.epoch == 3);
+    CHECK(memcmp(step.data, "bytes", 5) == 0);
+    CHECK(rpmi_carry_check(&step, KEY) == 0);
+    step.proof = nullptr;
+    REQUIRE(rpmi_carry_put(made.data(), &step, KEY, &bytes) == 0);
+    CHECK(bytes == expected.size());
     CHECK(made == expected);
 }
 

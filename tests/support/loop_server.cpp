@@ -71,6 +71,7 @@ int Server::start()
     opts.dram = &dram.mem;
     opts.clients_max = clients_max;
     opts.server_epoch = ++epoch;
+    opts.agents = "agent  another";
     opts.entropy = [](void *context) { return ++static_cast<Server *>(context)->entropy; };
     opts.context = this;
     std::fill(dram.bytes.begin(), dram.bytes.end(), 0);

@@ -48,7 +48,7 @@ static int check_access(void *context, const struct rpmi_step *step)
 {
     struct rpmi_sim_address address;
 
-    if (step->kind == RPMI_STEP_PROVE)
+    if (step->kind == RPMI_STEP_PROVE || step->kind == RPMI_STEP_CARRY)
         return 0;
     if (step->kind == RPMI_STEP_WATCH)
         return RPM_E_NOCAP;
@@ -107,6 +107,18 @@ static int prove(const struct sim_walk *walk, const struct rpmi_step *step, void
                        result);
 }
 
+/* Store what an agent carries, if it may; a PROVE behind it makes that durable. */
+static int carry(const struct sim_walk *walk, const struct rpmi_step *step)
+{
+    struct rpmi_machine *machine = walk->machine;
+    const struct rpmi_host *host = &machine->world->opts.host;
+    struct rpmi_sim_address address;
+
+    if (host->carry(host->context, machine->index, walk->packet->client->id, step, &address) == 0)
+        rpmi_sim_cpu_store(machine, address.place, address.offset, step->data, step->len);
+    return machine->running ? 0 : RPM_E_IO;
+}
+
 static int carry_out_step(void *context, const struct rpmi_step *step, void *result)
 {
     const struct sim_walk *walk = context;
@@ -117,6 +129,8 @@ static int carry_out_step(void *context, const struct rpmi_step *step, void *res
 
     if (step->kind == RPMI_STEP_PROVE)
         return prove(walk, step, result);
+    if (step->kind == RPMI_STEP_CARRY)
+        return carry(walk, step);
     err = locate(walk, step, &address);
     if (err != 0)
         return err;

@@ -33,7 +33,7 @@ struct rpmi_sim_access {
     uint64_t len;
 };
 
-/* The server's software, four functions that the owner of the world provides. The model itself has
+/* The server's software, functions that the owner of the world provides. The model itself has
  * no knowledge of the pool's format. */
 struct rpmi_host {
     void *context;
@@ -54,6 +54,10 @@ struct rpmi_host {
      * answer, with its bytes durable if @level asks for that. 0, or RPM_E_IO: the power was cut. */
     int (*prove)(void *context, uint32_t server, const struct rpmi_step *step, enum rpm_level level,
                  void *into);
+
+    /* Where are the bytes of a CARRY to be stored? 0 and the place, or an error: nowhere. */
+    int (*carry)(void *context, uint32_t server, uint32_t id, const struct rpmi_step *step,
+                 struct rpmi_sim_address *address);
 };
 
 struct rpmi_world_opts {

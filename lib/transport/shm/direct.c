@@ -288,7 +288,7 @@ static int step_may(void *context, const struct rpmi_step *step)
     uint32_t right;
     int err = 0;
 
-    if (step->kind == RPMI_STEP_PROVE)
+    if (step->kind == RPMI_STEP_PROVE || step->kind == RPMI_STEP_CARRY)
         return rpmi_fail(RPM_E_NOCAP, "only the server CPU certifies records, and this connection "
                                       "has the pool mapped; connect with mode=ring");
     if (step->kind == RPMI_STEP_WATCH)

@@ -137,10 +137,26 @@ static int server_prove(void *context, uint32_t server, const struct rpmi_step *
     return err;
 }
 
+static int server_carry(void *context, uint32_t server, uint32_t id, const struct rpmi_step *step,
+                        struct rpmi_sim_address *address)
+{
+    const struct rpm_sim *sim = context;
+    struct rpmi_span span;
+    int err;
+
+    RPM_ASSERT(server < sim->servers && sim->server[server].service != NULL);
+    err = rpmi_service_carry(sim->server[server].service, id, step, &span);
+    if (err != 0)
+        return err;
+    RPM_ASSERT(span.area == RPMI_AREA_POOL);
+    *address = (struct rpmi_sim_address){ .place = RPMI_PLACE_POOL, .offset = span.offset };
+    return 0;
+}
+
 struct rpmi_host rpmi_sim_server_host(struct rpm_sim *sim)
 {
-    struct rpmi_host host = { sim,           server_attach, server_detach,
-                              server_access, server_call,   server_prove };
+    struct rpmi_host host = { sim,         server_attach, server_detach, server_access,
+                              server_call, server_prove,  server_carry };
 
     return host;
 }
@@ -152,6 +168,7 @@ int rpmi_sim_server_start(struct rpmi_sim_server *server)
         .pool = &server->pool.mem,
         .dram = &server->dram.mem,
         .clients_max = RPMI_SIM_CLIENTS_MAX,
+        .agents = RPMI_SIM_AGENT,
         .entropy = server_entropy,
         .context = server,
     };

@@ -18,6 +18,8 @@
 
 #include <librpm/sim.h>
 
+#define RPMI_SIM_AGENT "agent" /* the agent that each server declares */
+
 /* One area of a machine as the service sees it: through that machine's CPU. */
 struct rpmi_sim_mem {
     struct rpmi_mem mem;

@@ -56,7 +56,9 @@ TEST_CASE("remote: a link watches only at a server that says that it carries a W
 
     CHECK(rpmi_remote_step_flags(&accepted) == RPMI_LINK_STEPS);
     accepted.steps = ~(1u << RPMI_STEP_WATCH);
-    CHECK(rpmi_remote_step_flags(&accepted) == (RPMI_LINK_STEPS | RPMI_LINK_SUM));
+    CHECK(rpmi_remote_step_flags(&accepted) == (RPMI_LINK_STEPS | RPMI_LINK_SUM | RPMI_LINK_CARRY));
+    accepted.steps = 1u << RPMI_STEP_CARRY;
+    CHECK(rpmi_remote_step_flags(&accepted) == (RPMI_LINK_STEPS | RPMI_LINK_CARRY));
     accepted.steps = 1u << RPMI_STEP_WATCH;
     CHECK(rpmi_remote_step_flags(&accepted) == (RPMI_LINK_STEPS | RPMI_LINK_WATCH));
 }

@@ -77,6 +77,17 @@ rpmi_step prove_of(uint32_t epoch)
     return made;
 }
 
+rpmi_step carry_of(const std::string &data)
+{
+    rpmi_step made = step(RPMI_STEP_CARRY, static_cast<uint16_t>(data.size()));
+
+    made.key = 0;
+    made.log_id = ~0ull;
+    made.epoch = 3;
+    made.data = data.data();
+    return made;
+}
+
 rpmi_step watch_of(uint64_t expect, uint64_t wait_us = 1000)
 {
     rpmi_step made = step(RPMI_STEP_WATCH, 8);
@@ -132,6 +143,7 @@ std::vector<rpmi_step> one_of_each()
              cas_of(2, 3, RPMI_STEP_MUST),
              faa_of(7),
              prove_of(3),
+             carry_of(FIVE),
              sum_of(77, ~0ull) };
 }
 
@@ -158,7 +170,7 @@ struct Stepper {
         Stepper *ours = static_cast<Stepper *>(context);
 
         ours->done.push_back(step->kind);
-        if (step->kind != RPMI_STEP_WRITE && step->len == 8)
+        if (!rpmi_step_is_silent(step) && step->len == 8)
             memcpy(result, &ours->word, 8);
         else if (step->kind == RPMI_STEP_READ)
             memset(result, 'r', step->len);
@@ -236,7 +248,7 @@ TEST_CASE("steps: malformed lists are refused", "[unit]")
         unsigned char byte;
     } rows[] = {
         { "kind 0", read_of(8), 0, 0 },
-        { "kind 8", read_of(8), 0, 8 },
+        { "kind 9", read_of(8), 0, 9 },
         { "kind 255", read_of(8), 0, 255 },
         { "a MUST of 16 bytes", must_read(0), 2, 16 },
         { "a durable READ", read_of(8), 1, RPMI_STEP_DURABLE },
@@ -256,6 +268,13 @@ TEST_CASE("steps: malformed lists are refused", "[unit]")
         { "a PROVE with a result of 8 bytes", prove_of(1), 2, 8 },
         { "a PROVE with a key", prove_of(1), 4, 1 },
         { "a PROVE with bytes behind", prove_of(1), 39, 1 },
+        { "a CARRY that must", carry_of(data), 1, RPMI_STEP_MUST },
+        { "a durable CARRY", carry_of(data), 1, RPMI_STEP_DURABLE },
+        { "a CARRY of none", carry_of(data), 2, 0 },
+        { "a CARRY longer than the list", carry_of(data), 2, 41 },
+        { "a CARRY with a key", carry_of(data), 4, 1 },
+        { "a CARRY with reserved bytes", carry_of(data), 28, 1 },
+        { "a CARRY with bytes behind", carry_of(FIVE), 53, 1 },
         { "a WATCH that must", watch_of(1), 1, RPMI_STEP_MUST },
         { "a WATCH of 16 bytes", watch_of(1), 2, 16 },
         { "a WATCH of a word that is not aligned", watch_of(1), 8, 68 },

@@ -39,7 +39,7 @@ class Bench
         opts.pool_bytes = POOL_BYTES;
         opts.dram_bytes = DRAM_BYTES;
         opts.native_flush = true;
-        opts.host = rpmi_host{ this, attach, detach, access, call, prove };
+        opts.host = rpmi_host{ this, attach, detach, access, call, prove, carry };
         if (tune)
             tune(opts);
         if (rpmi_world_open(&opts, &world) != 0)
@@ -176,6 +176,7 @@ class Bench
     int refuse_attach = 0;
     std::function<void(uint32_t id, const unsigned char *call, unsigned char *reply)> on_call;
     std::function<int(const rpmi_step &step, rpm_level level, void *into)> on_prove;
+    std::function<int(uint32_t id, const rpmi_step &step)> on_carry; // to its lsn in the pool
 
   private:
     static int attach(void *context, uint32_t, uint32_t *id, uint32_t *epoch)
@@ -225,6 +226,14 @@ class Bench
         Bench *bench = static_cast<Bench *>(context);
 
         return bench->on_prove ? bench->on_prove(*step, level, into) : RPM_E_IO;
+    }
+    static int carry(void *context, uint32_t, uint32_t id, const rpmi_step *step,
+                     rpmi_sim_address *address)
+    {
+        Bench *bench = static_cast<Bench *>(context);
+
+        *address = { RPMI_PLACE_POOL, step->offset };
+        return bench->on_carry ? bench->on_carry(id, *step) : RPM_E_DENIED;
     }
 };
 
