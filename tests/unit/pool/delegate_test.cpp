@@ -198,3 +198,43 @@ TEST_CASE("delegate: the server stores what the writer made, where the writer wa
         CHECK(server.carry(server.agent, 64, 8, server.claimed, nullptr, at) < 0);
     }
 }
+
+TEST_CASE("delegate: nothing is stored over what may be another record", "[unit][agent]")
+{
+    DelegateServer server;
+
+    server.seal();
+    REQUIRE(server.delegate() == 0);
+    CHECK(server.carry(server.agent, RING - 64, 64) == 0);
+    CHECK(server.carry(server.agent, RING - 64, 65) == RPM_E_RANGE); // past the end of the ring
+    CHECK(server.carry(server.agent, RING, 64) == RPM_E_RANGE);      // a lap too far
+    CHECK(server.carry(server.agent, 32, 8) == RPM_E_RANGE);
+    REQUIRE(server.with_key(server.writer, RPMI_CALL_TRIM, server.opened.key, 256).status == 0);
+    CHECK(server.carry(server.agent, 192, 64) == RPM_E_RANGE); // its space is free for others
+    CHECK(server.carry(server.agent, 256, 64) == 0);
+    CHECK(server.carry(server.agent, RING + 192, 64) == 0);
+    CHECK(server.carry(server.agent, RING + 192, 65) == RPM_E_RANGE);
+    CHECK(server.carry(server.agent, 1ull << 63, 64) == RPM_E_RANGE);
+    CHECK(server.carry(server.agent, ~63ull, 64) == RPM_E_RANGE);
+
+    uint32_t trimmer = server.client(); // any client may trim
+    rpmi_reply opened = server.open(trimmer, "log", RPM_KIND_LOG);
+    REQUIRE(server.with_key(trimmer, RPMI_CALL_TRIM, opened.key, 512).status == 0);
+    CHECK(server.carry(server.agent, 256, 64) == RPM_E_RANGE);
+    CHECK(server.carry(server.agent, 512, 64) == 0);
+}
+
+TEST_CASE("delegate: a later claim carries from the trim in force", "[unit][agent]")
+{
+    DelegateServer server;
+
+    server.seal(1024);
+    REQUIRE(server.with_key(server.writer, RPMI_CALL_TRIM, server.opened.key, 512).status == 0);
+    REQUIRE(server.with_key(server.writer, RPMI_CALL_CLOSE, server.claimed.key).status == 0);
+    server.claimed = server.with_key(server.writer, RPMI_CALL_CLAIM, server.opened.key);
+    REQUIRE(server.claimed.status == 0);
+    server.seal(1024);
+    REQUIRE(server.delegate() == 0);
+    CHECK(server.carry(server.agent, 448, 64) == RPM_E_RANGE);
+    CHECK(server.carry(server.agent, 1024, 64) == 0);
+}

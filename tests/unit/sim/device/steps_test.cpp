@@ -220,3 +220,31 @@ TEST_CASE("steps: the host certifies, at the level that the request and the doma
         CHECK(bench.status_of(client, list.post(bench, client, row.flags)) == RPM_E_IO);
     }
 }
+
+TEST_CASE("steps: what the host lets an agent carry is stored, and the list goes on if not",
+          "[unit]")
+{
+    Bench bench("adr");
+    rpmi_sim_client *client = bench.dial();
+    const std::vector<unsigned char> data = pattern(100, 3);
+    std::vector<unsigned char> found(100, 0xee);
+    List list;
+    rpmi_step carry = List::make(RPMI_STEP_CARRY, 0, 4096, 100);
+    int err = RPM_E_FENCED;
+
+    carry.data = data.data();
+    bench.on_carry = [&](uint32_t id, const rpmi_step &step) {
+        CHECK(id == client->id);
+        CHECK(memcmp(step.data, data.data(), data.size()) == 0);
+        return err;
+    };
+    list.add(carry);
+    list.word(RPMI_STEP_FAA, 8, 0, 1);
+    REQUIRE(bench.status_of(client, list.post(bench, client)) == 0);
+    REQUIRE(bench.status_of(client, bench.read(client, 4096, found)) == 0);
+    CHECK(found == std::vector<unsigned char>(100, 0));
+    err = 0;
+    REQUIRE(bench.status_of(client, list.post(bench, client)) == 0);
+    REQUIRE(bench.status_of(client, bench.read(client, 4096, found)) == 0);
+    CHECK(found == data);
+}
