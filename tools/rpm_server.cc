@@ -84,6 +84,7 @@ Server open_server(const Options &options)
 {
     rpm_server_opts opts = rpm_server_opts_init();
     std::string listen = server::listen_text(options);
+    std::string agents = server::joined(options.agents);
     std::string secret;
     rpm_server *server = nullptr;
 
@@ -97,6 +98,7 @@ Server open_server(const Options &options)
     opts.clients_max = options.clients;
     opts.socket_mode = server::parse_mode(options.socket_mode);
     opts.secret = secret.empty() ? nullptr : secret.c_str();
+    opts.agents = agents.empty() ? nullptr : agents.c_str();
     opts.fence_us = options.fence_us;
     opts.tls_cert = options.tls_cert.empty() ? nullptr : options.tls_cert.c_str();
     opts.tls_key = options.tls_key.empty() ? nullptr : options.tls_key.c_str();
@@ -129,7 +131,8 @@ std::string stats_json(rpm_server *server)
          << ",\"rejected\":" << stats.rejected << ",\"claims\":" << stats.claims
          << ",\"fenced\":" << stats.fenced << ",\"locks_freed\":" << stats.locks_freed
          << ",\"pool_bytes\":" << stats.pool_bytes
-         << ",\"pool_free_bytes\":" << stats.pool_free_bytes << "}";
+         << ",\"pool_free_bytes\":" << stats.pool_free_bytes << ",\"agents\":" << stats.agents
+         << ",\"carried\":" << stats.carried << "}";
     return text.str();
 }
 
@@ -232,6 +235,8 @@ std::string ready_text(rpm_server *server, const Options &options)
         text << ", direct "
              << ((facts.methods & (1u << RPM_METHOD_STORE)) != 0 ? "lent to its user"
                                                                  : "never lent");
+    for (size_t i = 0; i < options.agents.size(); i++)
+        text << (i == 0 ? ", declared agents " : " ") << options.agents[i];
     return text.str();
 }
 

@@ -64,6 +64,9 @@ static int check_opts(struct rpm_server_opts *opts)
     if (opts->secret != NULL && strlen(opts->secret) >= RPMI_SECRET_BYTES)
         return rpmi_fail(RPM_E_INVAL, "the secret has %zu bytes, above the maximum of %u",
                          strlen(opts->secret), RPMI_SECRET_BYTES - 1);
+    if (opts->agents != NULL && strlen(opts->agents) >= RPMI_AGENTS_BYTES)
+        return rpmi_fail(RPM_E_INVAL, "the names of the agents have %zu bytes, maximum %u",
+                         strlen(opts->agents), RPMI_AGENTS_BYTES - 1);
     if (opts->dram_bytes == 0)
         opts->dram_bytes = DRAM_DEFAULT;
     if (opts->clients_max == 0)
@@ -105,6 +108,7 @@ static int open_service(struct rpm_server *server, const struct rpm_server_opts 
         .dram = &server->dram.mem,
         .clients_max = server->clients_max,
         .server_epoch = server->server_epoch,
+        .agents = server->agents,
         .quiesce = rpmi_serve_quiesce,
         .vacate = rpmi_serve_vacate,
         .yield = rpmi_serve_yield,
@@ -182,6 +186,8 @@ static struct rpm_server *server_alloc(const struct rpm_server_opts *opts)
     server->server_epoch = (uint32_t)rpmi_rng_entropy() | 1u;
     if (opts->secret != NULL)
         memcpy(server->secret, opts->secret, strlen(opts->secret) + 1);
+    if (opts->agents != NULL)
+        memcpy(server->agents, opts->agents, strlen(opts->agents) + 1);
     return server;
 }
 
@@ -261,10 +267,12 @@ int rpm_server_stats(struct rpm_server *server, struct rpm_server_stats *stats)
         .rejected = __atomic_load_n(&from->rejected, __ATOMIC_RELAXED),
         .locks_freed = __atomic_load_n(&from->locks_freed, __ATOMIC_RELAXED),
         .pool_bytes = server->pool.mem.bytes,
+        .carried = __atomic_load_n(&from->carried, __ATOMIC_RELAXED),
     };
 
     rpmi_serve_lock(server);
     rpmi_service_counters(server->service, &found.claims, &found.fenced);
+    found.agents = rpmi_service_agents(server->service);
     found.pool_free_bytes = rpmi_service_free_bytes(server->service);
     rpmi_serve_unlock(server);
     return rpmi_opts_out(stats, &found, sizeof(found));

@@ -36,6 +36,7 @@ struct ServerOpts {
     uint32_t clients_max = 0;
     uint64_t fence_us = 0;
     std::string secret;
+    std::string agents; // declared ones, separated by blanks
     bool shm = true;    // listens at shm:, at "socket" in the directory
     std::string listen; // other addresses, such as "tcp://127.0.0.1:0/pool"
     std::string tls_cert;
@@ -60,6 +61,7 @@ inline int open_server(const ServerOpts &opts, const std::string &shm, const std
     wanted.clients_max = opts.clients_max;
     wanted.fence_us = opts.fence_us;
     wanted.secret = opts.secret.empty() ? nullptr : opts.secret.c_str();
+    wanted.agents = opts.agents.empty() ? nullptr : opts.agents.c_str();
     wanted.tls_cert = opts.tls_cert.empty() ? nullptr : opts.tls_cert.c_str();
     wanted.tls_key = opts.tls_key.empty() ? nullptr : opts.tls_key.c_str();
     return rpm_server_open(&wanted, server);

@@ -19,6 +19,7 @@ namespace server
 struct Options {
     std::string pool;
     std::vector<std::string> listen;
+    std::vector<std::string> agents;
     std::string secret_file;
     std::string tls_cert;
     std::string tls_key;
@@ -57,14 +58,33 @@ inline uint32_t parse_mode(const std::string &text)
     return static_cast<uint32_t>(mode);
 }
 
-/* The addresses as the library takes them: separated by blanks. */
-inline std::string listen_text(const Options &options)
+/* Addresses or names as the library takes them: separated by blanks. */
+inline std::string joined(const std::vector<std::string> &words)
 {
     std::string text;
 
-    for (const std::string &url : options.listen)
-        text += (text.empty() ? "" : " ") + url;
+    for (const std::string &word : words)
+        text += (text.empty() ? "" : " ") + word;
     return text;
+}
+
+inline std::string listen_text(const Options &options)
+{
+    return joined(options.listen);
+}
+
+inline void add_agents(CLI::App &app, Options &options)
+{
+    app.add_option("--agent", options.agents,
+                   "Name of an agent that may carry records of writers (rpm-agent --name); several "
+                   "may be given")
+        ->check([](const std::string &name) {
+            return name.empty() || name.size() > RPM_NAME_MAX ||
+                           name.find_first_of(" ,") != std::string::npos
+                       ? "not a name of 1 to 63 characters without blanks and commas: " + name
+                       : std::string();
+        })
+        ->type_name("NAME");
 }
 
 /* Add every option, and the constraints between them. @options outlives @app. */
@@ -93,6 +113,7 @@ inline void add_options(CLI::App &app, Options &options)
     app.add_option("--secret-file", options.secret_file,
                    "File with the secret that clients must know")
         ->type_name("FILE");
+    add_agents(app, options);
     app.add_option("--tls-cert", options.tls_cert,
                    "Certificate chain, PEM, of addresses that end in ,tls=on")
         ->type_name("FILE");

@@ -50,6 +50,10 @@ struct rpm_server_opts {
     const char *tls_key;  /* PEM file of its key: RPM_E_INVAL if its mode grants the group or others
                              any right; the group may read a file that root owns. Borrowed until
                              return */
+    const char *agents; /* names of declared agents, separated by blanks, up to 1023 bytes: a client
+                             that knows the secret and gives one of these names (rpm_agent_opts.name)
+                             may carry records of writers that ask for it. NULL: none. Borrowed until
+                             return */
 };
 
 static inline struct rpm_server_opts rpm_server_opts_init(void)
@@ -76,6 +80,8 @@ struct rpm_server_stats {
     uint64_t locks_freed; /* locks of dead clients freed */
     uint64_t pool_bytes;
     uint64_t pool_free_bytes;
+    uint64_t agents;  /* of the clients, those that are declared agents */
+    uint64_t carried; /* pieces of logs that were stored for them */
 };
 
 static inline struct rpm_server_stats rpm_server_stats_init(void)

@@ -177,6 +177,37 @@ TEST_CASE("server: objects exist after a restart", "[unit]")
     CHECK(std::string(reply.name) == "kept");
 }
 
+TEST_CASE("server: it declares agents by name, and counts those that are connected",
+          "[unit][agent]")
+{
+    support::ServerOpts opts;
+    rpmi_call call = {};
+    rpm_server_opts wanted = rpm_server_opts_init();
+    std::string names(1024, 'a');
+    support::Dir dir;
+    std::string address = "shm:" + dir / "s";
+
+    wanted.listen = address.c_str();
+    wanted.pool_bytes = 1 << 20;
+    wanted.agents = names.c_str();
+    CHECK(support::try_server(wanted) == RPM_E_INVAL);
+    names.pop_back();
+    wanted.agents = names.c_str();
+    CHECK(support::try_server(wanted) == 0);
+
+    opts.agents = "one two";
+    Server server(opts);
+    RawClient client(server);
+    REQUIRE(client.hello(RPMI_MODE_RING) == 0);
+    call.kind = RPMI_CALL_AGENT;
+    strcpy(call.name, "three");
+    CHECK(client.call(call).status == RPM_E_DENIED);
+    CHECK(server.stats().agents == 0);
+    strcpy(call.name, "two");
+    CHECK(client.call(call).status == 0);
+    CHECK(server.stats().agents == 1);
+}
+
 TEST_CASE("server: facts and counters", "[unit]")
 {
     Server server;

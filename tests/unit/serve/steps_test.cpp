@@ -8,6 +8,7 @@ extern "C" {
 #include "base/sum.h"
 #include "serve/request.h"
 #include "serve/serve.h"
+#include "wire/carry.h"
 #include "wire/frame.h"
 }
 #include <cstring>
@@ -35,6 +36,7 @@ struct StepsBench {
         support::ServerOpts opts;
 
         opts.bytes = 1 << 20;
+        opts.agents = "carrier";
         opts.threads = support::ServerOpts::kNone;
         return opts;
     }
@@ -382,6 +384,37 @@ struct ProveBench : StepsBench {
         rpmi_step_put(&list[at], &step);
         answer.resize(answer.size() + RPMI_CERTIFICATE_BYTES, 0xee);
     }
+    // A record at @lsn, by way of this client.
+    void add_carry(uint64_t lsn)
+    {
+        unsigned char record[64] = {};
+        rpmi_frame frame = {};
+        rpmi_step step = {};
+        size_t at = list.size();
+        uint32_t bytes = 0;
+
+        frame.lsn = lsn;
+        frame.len = 40;
+        frame.epoch = claimed.epoch;
+        rpmi_frame_put(record, &frame, opened.id, record + RPMI_FRAME_HEADER_BYTES);
+        step.kind = RPMI_STEP_CARRY;
+        step.len = sizeof(record);
+        step.offset = lsn;
+        step.log_id = opened.id;
+        step.epoch = claimed.epoch;
+        step.data = record;
+        list.resize(at + rpmi_step_bytes(&step));
+        REQUIRE(rpmi_carry_put(&list[at], &step, claimed.certificate_key, &bytes) == 0);
+    }
+    void name_agent(uint32_t kind, uint32_t key)
+    {
+        rpmi_call call = {};
+
+        call.kind = kind;
+        call.key = key;
+        strcpy(call.name, "carrier");
+        (void)ask(call);
+    }
     int certified(size_t which, rpmi_certificate *certificate)
     {
         return rpmi_certificate_get(
@@ -457,4 +490,34 @@ TEST_CASE("steps: what a batch has no room to certify is to be asked for again",
     CHECK(bench.certified(31, &certificate) == RPM_E_BUSY);
     bench.batch.proofs_n = 0; // the answers of the first lists are gone
     bench.end_batch();
+}
+
+TEST_CASE("steps: what a declared agent carries is stored, and certified by the same list",
+          "[unit][agent]")
+{
+    ProveBench bench;
+    rpmi_certificate certificate = {};
+
+    bench.name_agent(RPMI_CALL_AGENT, 0);
+    bench.add_carry(0);
+    bench.add_carry(64);
+    bench.add_prove(0, 128);
+    REQUIRE(bench.run() == 0); // not delegated: the CARRYs are left out
+    bench.end_batch();
+    REQUIRE(bench.certified(0, &certificate) == 0);
+    CHECK(certificate.end_lsn == 0);
+    CHECK(bench.server->stats.rejected == 2);
+    bench.name_agent(RPMI_CALL_DELEGATE, bench.claimed.key);
+    bench.renew();
+    bench.add_carry(0);
+    bench.add_carry(64);
+    bench.add_prove(0, 128);
+    REQUIRE(bench.run() == 0);
+    CHECK(bench.batch.changed);
+    bench.end_batch();
+    REQUIRE(bench.certified(0, &certificate) == 0);
+    CHECK(certificate.end_lsn == 128);
+    CHECK(certificate.level == RPM_DURABLE);
+    CHECK(bench.server->stats.carried == 2);
+    CHECK(bench.server->stats.rejected == 2);
 }
