@@ -399,11 +399,10 @@ void platform_options(CLI::App &app, Options &options)
             "Kind of memory (default: by domain)"),
         cli::enum_option(&app, "--ddio", options.ddio, 4, ddio_name,
                          "Whether inbound writes go to the CPU cache (default unknown)"),
-        cli::offer(
-            app.add_option(
-                "--methods", options.methods,
-                "Methods that the link can carry out (default all but flush, store and order)"),
-            method_names(), cli::Value::kList)
+        cli::offer(app.add_option("--methods", options.methods,
+                                  "Methods that the link can carry out (default all but flush, "
+                                  "store, order and carry)"),
+                   method_names(), cli::Value::kList)
             ->check(check_methods),
         app.add_option("--line", options.line_bytes, "Media line in bytes: 64 or 256"),
         app.add_flag("--native-flush", options.native_flush,

@@ -111,6 +111,7 @@ static void count(struct rpm_conn *conn, const struct rpmi_op *op)
         stats->steps++;
         break;
     case RPMI_OP_ORDER:
+    case RPMI_OP_CARRY:
         stats->orders++;
         stats->flushes++;
         break;

@@ -198,13 +198,13 @@ static uint32_t add_marker(struct rpm_log *log, const struct rpmi_range *ranges,
     return rpmi_plan_seal(&marker, log->write_key, ranges, ranges_n, log->conn->word, log->ops);
 }
 
-/* Which records the ORDERs are for, of which each covers a range of the ring. */
+/* Which records the ORDERs or CARRYs are for, of which each covers a range of the ring. */
 static void set_lsns(const struct rpm_log *log, struct rpmi_op *ops, uint32_t n)
 {
     uint64_t lsn = log->sealed_lsn;
 
     for (uint32_t i = 0; i < n; i++) {
-        RPM_ASSERT(ops[i].kind == RPMI_OP_ORDER);
+        RPM_ASSERT(ops[i].kind == RPMI_OP_ORDER || ops[i].kind == RPMI_OP_CARRY);
         ops[i].expect = lsn;
         lsn += ops[i].len;
         ops[i].operand = lsn;
@@ -215,7 +215,7 @@ static void set_lsns(const struct rpm_log *log, struct rpmi_op *ops, uint32_t n)
 /* Add the ops that end a group. Returns their number. */
 static uint32_t add_seal(struct rpm_log *log)
 {
-    bool ordered = log->plan.seal_kind == RPMI_OP_ORDER;
+    bool ordered = log->plan.seal_kind == RPMI_OP_ORDER || log->plan.seal_kind == RPMI_OP_CARRY;
     bool ranged = ordered || log->plan.seal_kind == RPMI_OP_PERSIST ||
                   log->plan.seal_kind == RPMI_OP_FLUSH || log->ops_count == 0;
     struct rpmi_range ranges[2];

@@ -65,6 +65,8 @@ static const char *kind_name(const struct rpmi_plan *plan, uint8_t kind)
 {
     switch (kind) {
     case RPMI_OP_WRITE:
+        if (plan->method == RPM_METHOD_CARRY)
+            return "for the agent,";
         return plan->method == RPM_METHOD_STORE ? "store past the client CPU's cache," : "write";
     case RPMI_OP_WRITE_IMM:
         return "write with immediate";
@@ -81,6 +83,8 @@ static const char *kind_name(const struct rpmi_plan *plan, uint8_t kind)
                                                 : "message: the server CPU flushes";
     case RPMI_OP_ORDER:
         return "order to the agent: the server CPU certifies";
+    case RPMI_OP_CARRY:
+        return "message to the agent with them: the server CPU stores and certifies";
     default:
         return "fence by the client CPU";
     }

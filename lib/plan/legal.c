@@ -43,6 +43,8 @@ struct cell {
 #define NIC_FLUSH { IF_FLUSH, "the NIC answers a FLUSH once the bytes are in the persistence domain" }
 #define CERTIFIED \
     { YES, "the server CPU reads the records, makes them durable, and only then certifies them" }
+#define CARRIED \
+    { YES, "the server CPU stores the records, makes them durable, and only then certifies them" }
 #define STORED { YES, "stores past the client CPU's cache are in the memory controller after a fence" }
 
 static const struct cell matrix[RPM_METHOD_COUNT][RPMI_PLATFORMS] = {
@@ -61,6 +63,7 @@ static const struct cell matrix[RPM_METHOD_COUNT][RPMI_PLATFORMS] = {
         { NO, "stores end in a page cache, which a fence does not bring to the device" },
         NO_DOMAIN },
     [RPM_METHOD_ORDER] = { CERTIFIED, CERTIFIED, CERTIFIED, CERTIFIED, NO_DOMAIN },
+    [RPM_METHOD_CARRY] = { CARRIED, CARRIED, CARRIED, CARRIED, NO_DOMAIN },
 };
 /* clang-format on */
 

@@ -28,6 +28,7 @@ const char *rpm_method_name(enum rpm_method method)
         [RPM_METHOD_MESSAGE] = "message", [RPM_METHOD_IMMEDIATE] = "immediate",
         [RPM_METHOD_COPY] = "copy",       [RPM_METHOD_FLUSH] = "flush",
         [RPM_METHOD_STORE] = "store",     [RPM_METHOD_ORDER] = "order",
+        [RPM_METHOD_CARRY] = "carry",
     };
 
     return NAME_OF(names, method);

@@ -88,10 +88,10 @@ static inline void rpmi_plan_last_write(const struct rpmi_plan *plan, struct rpm
 
 /*
  * Append the ops that seal a group which touched @ranges of @key: one READ, FLUSH or DRAIN, or a
- * PERSIST or an ORDER for each range; of an ORDER the caller sets the LSNs. @into: one byte of
- * staging memory for a READ seal. Returns how many ops were written to @ops (0 when writes certify
- * themselves), at most @ranges_n or 1. The caller adds SIGNALED and the id to the last op of the
- * group.
+ * PERSIST, an ORDER or a CARRY for each range; of the last two the caller sets the LSNs. @into: one
+ * byte of staging memory for a READ seal. Returns how many ops were written to @ops (0 when writes
+ * certify themselves), at most @ranges_n or 1. The caller adds SIGNALED and the id to the last op
+ * of the group.
  */
 uint32_t rpmi_plan_seal(const struct rpmi_plan *plan, uint32_t key, const struct rpmi_range *ranges,
                         uint32_t ranges_n, void *into, struct rpmi_op *ops);

@@ -26,10 +26,11 @@ const struct rpmi_rule *const rpmi_rules[RPMI_RULES] = {
 };
 
 /* A store costs no round trip; a flush by the NIC costs less than a READ, and a READ less than work
- * of the server CPU, of which an order shares one message with other clients. WRITE alone is legal
- * for posted only, and then it is the cheapest. */
+ * of the server CPU, of which a carry and an order share one message with other clients; with a
+ * carry the client sends one message instead of two. WRITE alone is legal for posted only, and then
+ * it is the cheapest. */
 static const enum rpm_method by_cost[] = {
-    RPM_METHOD_WRITE, RPM_METHOD_STORE, RPM_METHOD_FLUSH,     RPM_METHOD_READ,
+    RPM_METHOD_WRITE, RPM_METHOD_STORE, RPM_METHOD_FLUSH,     RPM_METHOD_READ,    RPM_METHOD_CARRY,
     RPM_METHOD_ORDER, RPM_METHOD_COPY,  RPM_METHOD_IMMEDIATE, RPM_METHOD_MESSAGE,
 };
 
@@ -47,7 +48,13 @@ static const struct shape shapes[RPM_METHOD_COUNT] = {
     [RPM_METHOD_FLUSH] = { RPMI_OP_WRITE, RPMI_OP_FLUSH },
     [RPM_METHOD_STORE] = { RPMI_OP_WRITE, RPMI_OP_DRAIN },
     [RPM_METHOD_ORDER] = { RPMI_OP_WRITE, RPMI_OP_ORDER },
+    [RPM_METHOD_CARRY] = { RPMI_OP_WRITE, RPMI_OP_CARRY },
 };
+
+static bool uses_agent(enum rpm_method method)
+{
+    return method == RPM_METHOD_ORDER || method == RPM_METHOD_CARRY;
+}
 
 static bool link_has(const struct rpm_facts *facts, enum rpm_method method)
 {
@@ -66,7 +73,7 @@ static enum rpm_method choose(const struct rpm_facts *facts, const struct rpm_re
 {
     for (size_t i = 0; i < sizeof(by_cost) / sizeof(by_cost[0]); i++)
         if (link_has(facts, by_cost[i]) && rpm_legal(facts, by_cost[i], level, NULL) &&
-            (by_cost[i] != RPM_METHOD_ORDER || may_order(request, level)))
+            (!uses_agent(by_cost[i]) || may_order(request, level)))
             return by_cost[i];
     return RPM_METHOD_DEFAULT;
 }
@@ -119,10 +126,11 @@ static int set_method_and_level(const struct rpm_facts *facts, const struct rpm_
         return rpmi_refuse(facts, insisted, level);
     if (method == RPM_METHOD_DEFAULT || !link_has(facts, method))
         return rpmi_refuse(facts, insisted, level);
-    if (method == RPM_METHOD_ORDER && level > RPM_POSTED && !may_order(request, level))
+    if (uses_agent(method) && level > RPM_POSTED && !may_order(request, level))
         return rpmi_fail(RPM_E_NOCAP,
-                         "method order makes records of a log durable, and nothing else; set no "
-                         "method, or open a connection without one for this");
+                         "method %s makes records of a log durable, and nothing else; set no "
+                         "method, or open a connection without one for this",
+                         rpm_method_name(method));
     *plan = (struct rpmi_plan){ .method = method, .level = level, .hints = request->hints };
     return 0;
 }
@@ -247,7 +255,7 @@ int rpmi_plan_make_persist(const struct rpm_facts *facts, const struct rpm_reque
     int err = check(request);
 
     /* The server certifies only what the claim that asks has written. */
-    if (any.method == RPM_METHOD_ORDER)
+    if (uses_agent((enum rpm_method)any.method))
         any.method = RPM_METHOD_MESSAGE;
     if (err == 0)
         err = set_method_and_level(facts, &any, &made);
@@ -302,7 +310,8 @@ uint32_t rpmi_plan_seal(const struct rpmi_plan *plan, uint32_t key, const struct
         ops[0] = op;
         return 1;
     default:
-        RPM_ASSERT(plan->seal_kind == RPMI_OP_PERSIST || plan->seal_kind == RPMI_OP_ORDER);
+        RPM_ASSERT(plan->seal_kind == RPMI_OP_PERSIST || plan->seal_kind == RPMI_OP_ORDER ||
+                   plan->seal_kind == RPMI_OP_CARRY);
         RPM_ASSERT(ranges_n > 0);
         for (uint32_t i = 0; i < ranges_n; i++) {
             op.offset = ranges[i].offset;

@@ -25,6 +25,7 @@ static uint32_t wanted(const struct rpm_facts *facts, const struct rpm_request *
     case RPM_METHOD_IMMEDIATE:
     case RPM_METHOD_COPY:
     case RPM_METHOD_ORDER:
+    case RPM_METHOD_CARRY:
         return RPM_YES;
     default:
         return RPM_NO;

@@ -24,7 +24,10 @@ enum rpmi_op_kind {
     RPMI_OP_ORDER = 11, /* the records in LSNs [expect, operand) at [offset, offset + len) are
                            certified by way of an agent; only a link with an agent has it, and its
                            number is never sent */
-    RPMI_OP_KINDS = 12
+    RPMI_OP_CARRY =
+        12, /* an ORDER whose WRITEs, posted in front of it at once, may be sent by way of
+                           the agent; only such a link has it, and its number is never sent */
+    RPMI_OP_KINDS = 13
 };
 
 enum rpmi_op_flag {

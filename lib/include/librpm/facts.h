@@ -38,7 +38,9 @@ enum rpm_method {
                                   fences */
     RPM_METHOD_ORDER = 9,      /* WRITE; an agent has the server certify many clients' records at
                                   once; logs on a connection with an agent */
-    RPM_METHOD_COUNT = 10
+    RPM_METHOD_CARRY = 10,     /* a declared agent has the server store and certify records of many
+                                  clients at once; logs on a connection with ",carry=NAME" */
+    RPM_METHOD_COUNT = 11
 };
 
 enum rpm_medium {

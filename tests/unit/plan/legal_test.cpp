@@ -23,7 +23,7 @@ const Row ROWS[] = {
     { RPM_METHOD_READ_OTHER, { 0, 0, 0, 0, 0, 0 } }, { RPM_METHOD_MESSAGE, { 1, 1, 1, 1, 1, 0 } },
     { RPM_METHOD_IMMEDIATE, { 1, 1, 1, 1, 1, 0 } },  { RPM_METHOD_COPY, { 1, 1, 1, 1, 1, 0 } },
     { RPM_METHOD_FLUSH, { 1, 1, 1, 1, 0, 0 } },      { RPM_METHOD_STORE, { 1, 1, 1, 1, 0, 0 } },
-    { RPM_METHOD_ORDER, { 1, 1, 1, 1, 1, 0 } },
+    { RPM_METHOD_ORDER, { 1, 1, 1, 1, 1, 0 } },      { RPM_METHOD_CARRY, { 1, 1, 1, 1, 1, 0 } },
 };
 
 rpm_facts platform(int column)

@@ -39,7 +39,7 @@ TEST_CASE("names: each value has the name that the headers document", "[unit]")
 TEST_CASE("names: a value from a newer peer is named unknown", "[unit]")
 {
     CHECK(rpm_level_name(static_cast<rpm_level>(5)) == std::string("unknown"));
-    CHECK(rpm_method_name(static_cast<rpm_method>(10)) == std::string("unknown"));
+    CHECK(rpm_method_name(static_cast<rpm_method>(11)) == std::string("unknown"));
     CHECK(rpm_medium_name(static_cast<rpm_medium>(7)) == std::string("unknown"));
     CHECK(rpm_domain_name(static_cast<rpm_domain>(4)) == std::string("unknown"));
 }

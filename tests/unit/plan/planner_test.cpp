@@ -137,6 +137,36 @@ TEST_CASE("planner: with an agent, records are ordered where a READ proves nothi
     CHECK(plan.method == RPM_METHOD_READ);
 }
 
+TEST_CASE("planner: an agent that the server declares carries records where it may", "[unit]")
+{
+    rpm_facts facts =
+        facts_of(RPM_DOMAIN_ADR, RPM_YES,
+                 bit(RPM_METHOD_READ) | FAR_CPU | bit(RPM_METHOD_ORDER) | bit(RPM_METHOD_CARRY));
+    rpm_request request = request_of(RPM_REQUEST_BATCH);
+    rpmi_plan plan;
+
+    REQUIRE(rpmi_plan_make(&facts, &request, &plan) == 0);
+    CHECK(plan.method == RPM_METHOD_CARRY);
+    CHECK(plan.write_kind == RPMI_OP_WRITE);
+    CHECK(plan.seal_kind == RPMI_OP_CARRY);
+    request = request_of(RPM_REQUEST_WRITE);
+    REQUIRE(rpmi_plan_make(&facts, &request, &plan) == 0);
+    CHECK(plan.method == RPM_METHOD_COPY);
+    request.method = RPM_METHOD_CARRY;
+    CHECK(rpmi_plan_make(&facts, &request, &plan) == RPM_E_NOCAP);
+    request = request_of(RPM_REQUEST_APPEND);
+    request.method = RPM_METHOD_CARRY;
+    REQUIRE(rpmi_plan_make_persist(&facts, &request, &plan) == 0);
+    CHECK(plan.seal_kind == RPMI_OP_PERSIST);
+    facts.methods &= ~bit(RPM_METHOD_CARRY); // the server declares no such agent
+    CHECK(rpmi_plan_make(&facts, &request, &plan) == RPM_E_NOCAP);
+    facts.ddio = RPM_NO;
+    facts.methods |= bit(RPM_METHOD_CARRY);
+    request.method = 0;
+    REQUIRE(rpmi_plan_make(&facts, &request, &plan) == 0);
+    CHECK(plan.method == RPM_METHOD_READ);
+}
+
 TEST_CASE("planner: with DDIO on or unknown, method read is not chosen", "[unit]")
 {
     rpm_facts facts =
