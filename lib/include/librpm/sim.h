@@ -80,7 +80,8 @@ RPM_MUST_CHECK int rpm_sim_connect(struct rpm_sim *sim, uint32_t server,
                                    const struct rpm_conn_opts *opts, struct rpm_conn **conn);
 
 /**
- * rpm_sim_connect_agent: the same, with an agent, so that RPM_METHOD_ORDER can be used.
+ * rpm_sim_connect_agent: the same, with an agent, so that RPM_METHOD_ORDER can be used. With
+ * RPM_METHOD_CARRY in @opts the server declares the agent, which carries records.
  *
  * The agent runs on the client's machine and dies with it, but sends its orders to the server on a
  * connection of its own, which has no order with the client's. With rpm_sim_opts.agent_faults_ppm

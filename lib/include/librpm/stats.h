@@ -46,6 +46,7 @@ struct rpm_conn_stats {
     uint64_t order_complete_ns; /* and from then until the records were acknowledged */
     uint64_t decisions;         /* of an agent, by which a log was trimmed (<librpm/decision.h>) */
     uint64_t decisions_stale;   /* of an agent, that did not hold any more */
+    uint64_t carried;           /* of the orders, those whose records were given to an agent */
 };
 
 static inline struct rpm_conn_stats rpm_conn_stats_init(void)

@@ -11,22 +11,31 @@
 #include "base/err.h"
 #include "conn/conn.h"
 #include "transport/sim/sim.h"
+#include "transport/wrap/carry.h"
 #include "transport/wrap/faulty_agent.h"
 #include "transport/wrap/order_link.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The agent's own connection to the server whose number is the URL. */
+/* The agent's own connection to the server whose number is the URL, with a 'c' behind it if it is
+ * one that carries records. */
 static int dial_agent(void *context, const char *url, const struct rpmi_link_opts *opts,
                       struct rpmi_link **link)
 {
     struct rpm_sim *sim = context;
     struct rpmi_link *inner;
-    int err = rpmi_sim_link_open(sim, (uint32_t)strtoul(url, NULL, 10), opts, &inner);
+    char *end;
+    uint32_t server = (uint32_t)strtoul(url, &end, 10);
+    int err = rpmi_sim_link_open(sim, server, opts, &inner);
 
     if (err != 0)
         return err;
+    err = *end == 'c' ? rpmi_carry_enrol(inner, RPMI_SIM_AGENT, opts->timeout_us) : 0;
+    if (err != 0) {
+        inner->ops->close(inner);
+        return err;
+    }
     *link = inner;
     if (sim->agent_faults_ppm == 0)
         return 0;
@@ -38,13 +47,14 @@ static int dial_agent(void *context, const char *url, const struct rpmi_link_opt
 }
 
 static int add_agent(struct rpm_sim *sim, uint32_t server, const struct rpmi_link_opts *opts,
-                     struct rpmi_link **link)
+                     bool carries, struct rpmi_link **link)
 {
     struct rpmi_agent_address address = { .dial = dial_agent, .context = sim };
     struct rpmi_link *outer = NULL;
     int err;
 
-    (void)snprintf(address.url, sizeof(address.url), "%u", server);
+    (void)snprintf(address.url, sizeof(address.url), "%u%s", server, carries ? "c" : "");
+    (void)snprintf(address.carry, sizeof(address.carry), "%s", carries ? RPMI_SIM_AGENT : "");
     err = rpmi_order_open(*link, &address, opts->timeout_us, &outer);
     if (err != 0)
         (*link)->ops->close(*link);
@@ -65,7 +75,8 @@ static int connect_to(struct rpm_sim *sim, uint32_t server, const struct rpm_con
     if (err == 0)
         err = rpmi_sim_link_open(sim, server, &link_opts, &link);
     if (err == 0 && agent)
-        err = add_agent(sim, server, &link_opts, &link);
+        err = add_agent(sim, server, &link_opts, opts != NULL && opts->method == RPM_METHOD_CARRY,
+                        &link);
     if (err != 0)
         return err;
     return rpmi_conn_wrap(link, opts, conn);

@@ -34,7 +34,7 @@ static void hang_up(struct rpmi_agent *agent)
     if (agent->link != NULL)
         agent->link->ops->close(agent->link);
     agent->link = NULL;
-    agent->asks = 0; /* the list of this connection is never answered */
+    agent->asks = agent->steps = 0; /* the list of this connection is never answered */
     rpmi_fetch_hang_up(agent);
 }
 
@@ -131,6 +131,7 @@ void rpmi_agent_forget(struct rpmi_agent *agent)
 {
     memset(agent->log_id, 0, sizeof(agent->log_id));
     memset(agent->claimed, 0, sizeof(agent->claimed));
+    agent->carried_steps = agent->carried_bytes = 0;
 }
 
 struct rpmi_claimed *rpmi_agent_claim(struct rpmi_agent *agent, uint32_t key)
@@ -178,8 +179,9 @@ bool rpmi_agent_is_free(struct rpmi_agent *agent, uint64_t now_ns, uint64_t dial
 
 static uint32_t put_list(struct rpmi_agent *agent, const struct rpmi_ask *asks, uint32_t n)
 {
-    uint32_t bytes = 0;
+    uint32_t bytes = agent->carried_bytes;
 
+    memcpy(agent->list, agent->carried, bytes);
     for (uint32_t i = 0; i < n; i++) {
         const struct rpmi_claimed *claim = rpmi_agent_claim(agent, asks[i].key);
         struct rpmi_step step = { .kind = RPMI_STEP_PROVE, .len = RPMI_CERTIFICATE_BYTES };
@@ -208,6 +210,8 @@ void rpmi_agent_send(struct rpmi_agent *agent, const struct rpmi_ask *asks, uint
 
     RPM_ASSERT(agent->asks == 0 && n > 0 && n <= RPMI_ASKS_MAX);
     op.body_bytes = put_list(agent, asks, n);
+    agent->steps = agent->carried_steps;
+    agent->carried_steps = agent->carried_bytes = 0;
     if (agent->link->ops->post(agent->link, &op, 1) != 1) {
         hang_up(agent); /* one that takes no list is of no use as it is */
         leave_alone(agent, now_ns);
@@ -237,6 +241,8 @@ static bool judge(struct rpmi_agent *agent, uint32_t i, uint32_t server_epoch, e
     err = rpmi_certificate_get(bytes, claim->certificate_key, &found);
     if (err == RPM_E_BUSY)
         return true; /* the server had too much to certify at once: ask again */
+    if (err == RPM_E_DENIED || err == RPM_E_PROTO)
+        agent->lied = true;
     if (RPMI_CANARY(ORDER_SHORT) && err == 0)
         found.end_lsn = ask->end_lsn;
     if (err != 0 || found.log_id != claim->log_id || found.epoch != claim->epoch ||
@@ -261,7 +267,7 @@ bool rpmi_agent_take(struct rpmi_agent *agent, uint32_t server_epoch, enum rpm_l
                      uint64_t now_ns)
 {
     struct rpmi_done done;
-    uint32_t carried = 0;
+    uint32_t done_steps = 0;
     uint32_t refused = 0;
     int n;
 
@@ -278,14 +284,14 @@ bool rpmi_agent_take(struct rpmi_agent *agent, uint32_t server_epoch, enum rpm_l
     if (n == 0 && agent->link->lost == 0)
         return false;
     if (n != 1 || done.status != 0 ||
-        rpmi_steps_answer_get(agent->answer, agent->asks, &carried) != 0) {
+        rpmi_steps_answer_get(agent->answer, agent->steps + agent->asks, &done_steps) != 0) {
         hang_up(agent);
         leave_alone(agent, now_ns);
         return true;
     }
-    for (uint32_t i = 0; i < carried; i++)
+    for (uint32_t i = 0; agent->steps + i < done_steps; i++)
         refused += judge(agent, i, server_epoch, level) ? 0 : 1;
-    agent->asks = 0;
+    agent->asks = agent->steps = 0;
     agent->stats.refused += refused;
     if (refused != 0)
         leave_alone(agent, now_ns); /* it is of no use, whether it lies or the claim has ended */

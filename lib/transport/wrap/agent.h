@@ -22,7 +22,10 @@
 #include "wire/hello.h"
 #include "wire/steps.h"
 
-#define RPMI_ASKS_MAX 16u                 /* PROVEs in one list */
+#define RPMI_ASKS_MAX 16u    /* PROVEs in one list */
+#define RPMI_ASK_BYTES 40u   /* of a PROVE */
+#define RPMI_CARRIED_MAX 40u /* CARRYs in one list, in front of them */
+#define RPMI_CARRIED_BYTES (RPMI_STEPS_BYTES - RPMI_ASKS_MAX * RPMI_ASK_BYTES)
 #define RPMI_AGENT_PAUSE_NS 1000000000ull /* after the first failure; doubles */
 #define RPMI_AGENT_PAUSE_MAX_NS 60000000000ull
 
@@ -32,6 +35,7 @@ struct rpmi_claimed {
     uint32_t epoch; /* 0: no claim */
     uint64_t certificate_key[RPMI_CERTIFICATE_KEY_WORDS];
     uint64_t certified_lsn; /* 0: nothing yet */
+    bool delegated;         /* to the agent, which may carry records (carry.h) */
 };
 
 struct rpmi_ask {
@@ -52,6 +56,8 @@ struct rpmi_agent_stats {
 struct rpmi_agent_address {
     char url[RPMI_URL_BYTES_MAX];
     char secret[RPMI_SECRET_BYTES];
+    char carry[RPM_NAME_MAX + 1]; /* the name of a declared agent, which is to carry records; "":
+                                     it has them certified only */
     int (*dial)(void *context, const char *url, const struct rpmi_link_opts *opts,
                 struct rpmi_link **link);
     void *context;
@@ -65,6 +71,11 @@ struct rpmi_agent {
     unsigned char *answer;
     uint32_t asks; /* PROVEs of the list that is outstanding; 0: none is */
     struct rpmi_ask ask[RPMI_ASKS_MAX];
+    uint32_t steps;         /* CARRYs of that list */
+    uint32_t carried_steps; /* CARRYs for the next list, which are encoded in carried[] */
+    uint32_t carried_bytes;
+    unsigned char carried[RPMI_CARRIED_BYTES];
+    bool lied; /* it gave a certificate without proof: it is given no bytes any more */
     uint64_t asked_ns;
     uint64_t setup_ns; /* what dialling it took, the last time that it answered */
     uint64_t pause_ns;
@@ -105,7 +116,8 @@ bool rpmi_agent_is_away(struct rpmi_agent *agent, uint64_t now_ns, uint64_t late
 /* May a list be sent now? Dials an agent again that was away; blocks for at most @dial_ns then. */
 bool rpmi_agent_is_free(struct rpmi_agent *agent, uint64_t now_ns, uint64_t dial_ns);
 
-/* Send a list; rpmi_agent_is_free(). A failure makes the agent one that is away. */
+/* Send a list, with all that is in carried[] in front; rpmi_agent_is_free(). A failure makes the
+ * agent one that is away. */
 void rpmi_agent_send(struct rpmi_agent *agent, const struct rpmi_ask *asks, uint32_t n,
                      uint64_t now_ns);
 

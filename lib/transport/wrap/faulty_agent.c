@@ -55,7 +55,7 @@ static void note(struct faulty *faulty, const struct rpmi_op *op)
     faulty->bytes = RPMI_STEPS_ANSWER_HEAD;
     rpmi_steps_begin(&steps, op->body, (uint32_t)op->body_bytes);
     while (rpmi_steps_next(&steps, &step) == 1)
-        faulty->bytes = steps.result + RPMI_CERTIFICATE_BYTES;
+        faulty->bytes = steps.result_to;
     RPM_ASSERT(faulty->bytes <= sizeof(faulty->before));
 }
 
@@ -75,6 +75,8 @@ static void invent(struct faulty *faulty, const struct rpmi_op *op)
                                                .epoch = step.epoch,
                                                .server_epoch = faulty->wrap.link.server_epoch };
 
+        if (step.kind != RPMI_STEP_PROVE)
+            continue;
         if (rpmi_certificate_put(faulty->into + steps.result, &made, key) != 0)
             rpmi_certificate_refuse(faulty->into + steps.result, RPM_E_NOMEM);
     }

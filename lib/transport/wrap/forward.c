@@ -43,6 +43,7 @@ void rpmi_wrap_sync_stats(struct rpmi_wrap *wrap)
     wrap->link.stats.order_submit_ns = inner->order_submit_ns;
     wrap->link.stats.order_execute_ns = inner->order_execute_ns;
     wrap->link.stats.order_complete_ns = inner->order_complete_ns;
+    wrap->link.stats.carried = inner->carried;
     if ((wrap->link.flags & RPMI_LINK_COUNTS) == 0)
         return;
     wrap->link.stats.messages = inner->messages;
@@ -102,6 +103,7 @@ const char *rpmi_op_name(uint8_t kind)
         [RPMI_OP_FAA] = "faa",
         [RPMI_OP_STEPS] = "steps",
         [RPMI_OP_ORDER] = "order",
+        [RPMI_OP_CARRY] = "carry",
     };
 
     return kind < RPMI_OP_KINDS && names[kind] != NULL ? names[kind] : "unknown";

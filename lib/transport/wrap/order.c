@@ -7,6 +7,8 @@
  * records and the WRITEs in front of it have completed: before that the NIC may still send them
  * again, and staging memory must keep their bytes.
  *
+ * A CARRY is an ORDER whose WRITEs the agent sends, if it can (carry.h).
+ *
  * The link asks the agent or the server, by what each of them takes (order_choose.c). An ORDER that
  * the agent has not fulfilled in time, or whose agent is away, is done by a PERSIST of the same
  * bytes, on the server's link behind the WRITEs.
@@ -25,6 +27,7 @@
 #include "base/canary.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "transport/wrap/carry.h"
 #include "transport/wrap/order_link.h"
 
 #include <sched.h>
@@ -122,7 +125,9 @@ static void fall_back(struct rpmi_order *order, uint32_t i, bool late, uint64_t 
 {
     struct rpmi_order_entry *entry = rpmi_order_entry(order, i);
 
-    if (late)
+    if (late && entry->carried)
+        rpmi_agent_late(&order->agent, now_ns);
+    else if (late)
         rpmi_order_late(order, entry, now_ns);
     else
         rpmi_order_unmeasure(order, entry);
@@ -148,7 +153,8 @@ static bool judge_orders(struct rpmi_order *order, bool away, uint64_t now_ns)
                 rpmi_order_measure(order, entry);
             continue;
         }
-        if (late || away || rpmi_agent_claim(&order->agent, entry->piece[0].key) == NULL)
+        if (late || away || rpmi_carry_failed(order, entry) ||
+            rpmi_agent_claim(&order->agent, entry->piece[0].key) == NULL)
             fall_back(order, i, late, now_ns);
         waits = waits || !entry->persisting;
     }
@@ -219,6 +225,7 @@ static void ask(struct rpmi_order *order, uint64_t now_ns)
     order->again_ns = now_ns + order->pause_ns;
     note_asked(order, asks, n, now_ns);
     rpmi_agent_send(&order->agent, asks, n, now_ns);
+    rpmi_carry_hand(order);
 }
 
 /* Does an ORDER wait for the agent, or for the server, while the agent's time is measured? If not,
@@ -295,6 +302,7 @@ static uint32_t give(struct rpmi_order *order, struct rpmi_done *done, uint32_t 
         const struct rpmi_order_entry *entry = &order->pending[order->first];
 
         done[count++] = (struct rpmi_done){ entry->id, entry->status };
+        rpmi_carry_release(order, entry);
         order->first = (order->first + 1) % order->room;
         order->used--;
     }
@@ -442,14 +450,19 @@ static int order_call(struct rpmi_link *link, const struct rpmi_call *call,
     struct rpmi_order *order = rpmi_order_of(link);
     int err = rpmi_wrap_call(link, call, reply, deadline_ns);
 
-    if (err == 0)
-        rpmi_agent_learn(&order->agent, call, reply);
-    return err;
+    if (err != 0)
+        return err;
+    rpmi_agent_learn(&order->agent, call, reply);
+    if (call->kind == RPMI_CALL_SEAL && reply->status == 0 && order->carries)
+        rpmi_carry_delegate(order, call->key, deadline_ns);
+    return 0;
 }
 
 static void set_methods(struct rpmi_order *order)
 {
     order->wrap.link.facts.methods |= 1u << RPM_METHOD_ORDER;
+    if (order->carries)
+        order->wrap.link.facts.methods |= 1u << RPM_METHOD_CARRY;
 }
 
 static int order_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
@@ -464,6 +477,7 @@ static int order_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
     order->sent_first = order->sent_used = 0;
     order->unsignaled = 0;
     order->failed = false;
+    order->carry_first = order->carry_used = 0;
     rpmi_agent_forget(&order->agent);
     rpmi_order_choose_begin(order);
     return 0;
@@ -544,7 +558,10 @@ int rpmi_order_open(struct rpmi_link *inner, const struct rpmi_agent_address *ad
     order->epoll_fd = open_events(inner);
     /* The user gives the connection up after timeout_us: leave the server time for its part. */
     order->limit_ns = timeout_us * 1000 / 2;
-    err = open_rings(order, inner);
+    err = address->carry[0] != '\0' ? rpmi_carry_ask(inner, address->carry, timeout_us) : 0;
+    order->carries = err == 0 && address->carry[0] != '\0';
+    if (err == 0)
+        err = open_rings(order, inner);
     if (err == 0)
         err = rpmi_agent_open(&order->agent, address, order->epoll_fd, inner->ops->now_ns(inner),
                               timeout_us);

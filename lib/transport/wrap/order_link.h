@@ -17,7 +17,10 @@
 #include "transport/wrap/order.h"
 #include "transport/wrap/wrap.h"
 
-#define RPMI_ORDER_PIECES 2u /* of one ORDER: a ring has one end */
+#include <string.h>
+
+#define RPMI_ORDER_PIECES 2u  /* of one ORDER: a ring has one end */
+#define RPMI_CARRY_WRITES 64u /* WRITEs that agents are carrying, of all entries */
 
 enum rpmi_order_wants {
     RPMI_WANTS_USER = 1,    /* report it */
@@ -55,7 +58,7 @@ struct rpmi_order_entry {
     struct rpmi_pick pick;
     uint64_t posted_ns;
     /* of an ORDER: */
-    bool written;    /* its WRITEs have completed */
+    bool written;    /* its WRITEs have completed, or the agent is to carry them */
     bool persisting; /* a PERSIST is on its way instead */
     uint32_t pieces;
     struct rpmi_op piece[RPMI_ORDER_PIECES];
@@ -64,6 +67,11 @@ struct rpmi_order_entry {
     uint64_t patience_ns;
     uint64_t asked_ns;     /* 0: not yet */
     uint64_t certified_ns; /* 0: not yet */
+    /* of a CARRY whose WRITEs were not posted (carry.h): */
+    bool carried;
+    bool handed;        /* the agent was sent them, or they are written without it */
+    uint32_t writes;    /* in the ring of carried WRITEs */
+    uint32_t rewritten; /* of these, posted after all */
 };
 
 /* A question to the agent about records that the server makes durable. Nothing waits for the
@@ -77,6 +85,12 @@ struct rpmi_order_probe {
     uint64_t served_ns; /* how long the server took; 0: it has not ended */
     uint64_t looked_ns; /* when the answer was not there yet */
     uint64_t again_ns;  /* not before this ask again, because the WRITEs had not arrived */
+};
+
+/* A WRITE that the agent is to carry, kept for the case that it does not. */
+struct rpmi_carried_write {
+    struct rpmi_op op;
+    unsigned char head[RPMI_LINE_BYTES];
 };
 
 struct rpmi_order {
@@ -105,6 +119,10 @@ struct rpmi_order {
     void *word;          /* a byte of staging memory, for a READ whose result is not used */
     uint32_t turns;      /* in which nothing waited for the agent, since it was last looked at */
     bool failed;         /* an op has failed: what completes behind it means nothing any more */
+    bool carries;        /* the server declares the agent */
+    uint32_t carry_first; /* the carried WRITEs of all entries, in their order */
+    uint32_t carry_used;
+    struct rpmi_carried_write carry[RPMI_CARRY_WRITES];
     struct rpmi_op ops[RPMI_BATCH_OPS_MAX];
 };
 
@@ -120,6 +138,44 @@ static inline struct rpmi_order_entry *rpmi_order_entry(struct rpmi_order *order
 {
     RPM_ASSERT(i < order->used);
     return &order->pending[(order->first + i) % order->room];
+}
+
+/* An entry for an op that the user wants reported; its index in pending[]. */
+static inline uint32_t rpmi_order_expect(struct rpmi_order *order, const struct rpmi_op *op)
+{
+    uint32_t at = (order->first + order->used) % order->room;
+
+    RPM_ASSERT(order->used < order->room);
+    order->used++;
+    memset(&order->pending[at], 0, sizeof(order->pending[at]));
+    order->pending[at].id = op->id;
+    return at;
+}
+
+/* What an ORDER of these pieces, of which the last one is signaled, waits for. */
+static inline void rpmi_order_set(struct rpmi_order_entry *entry, const struct rpmi_op *ops,
+                                  uint32_t pieces, uint64_t now_ns)
+{
+    RPM_ASSERT(pieces > 0 && pieces <= RPMI_ORDER_PIECES);
+    entry->is_order = true;
+    entry->pieces = pieces;
+    for (uint32_t i = 0; i < pieces; i++)
+        entry->piece[i] = ops[i];
+    entry->first_lsn = ops[0].expect;
+    entry->end_lsn = ops[pieces - 1].operand;
+    entry->posted_ns = now_ns;
+    RPM_ASSERT(entry->first_lsn < entry->end_lsn);
+}
+
+/* The pieces of an ORDER, of which the last one is signaled. Their number. */
+static inline uint32_t rpmi_order_pieces(const struct rpmi_op *ops, uint32_t n)
+{
+    uint32_t pieces = 1;
+
+    while (pieces < n && (ops[pieces - 1].flags & RPMI_OP_SIGNALED) == 0)
+        pieces++;
+    RPM_ASSERT(pieces <= RPMI_ORDER_PIECES && (ops[pieces - 1].flags & RPMI_OP_SIGNALED) != 0);
+    return pieces;
 }
 
 /* Post ops of the user. How many were taken, or an error of the server's link. */

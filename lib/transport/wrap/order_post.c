@@ -5,9 +5,8 @@
  * Tests: tests/unit/transport/wrap/order_post_test.cpp
  */
 #include "base/canary.h"
+#include "transport/wrap/carry.h"
 #include "transport/wrap/order_link.h"
-
-#include <string.h>
 
 /* Post to the server's link, and note for each signaled op what its completion is for. How many
  * were taken, or an error. */
@@ -33,22 +32,11 @@ static uint32_t next_entry(const struct rpmi_order *order)
     return (order->first + order->used) % order->room;
 }
 
-/* An entry for an op that the user wants reported; its index. */
-static uint32_t expect(struct rpmi_order *order, const struct rpmi_op *op)
-{
-    uint32_t at = next_entry(order);
-
-    RPM_ASSERT(order->used < order->room);
-    order->used++;
-    order->pending[at] = (struct rpmi_order_entry){ .id = op->id };
-    return at;
-}
-
-/* The same, of an ORDER, which was posted at @posted_ns. */
+/* An entry for an ORDER, which was posted at @posted_ns. */
 static uint32_t expect_order(struct rpmi_order *order, const struct rpmi_op *op,
                              const struct rpmi_pick *pick, uint64_t posted_ns)
 {
-    uint32_t at = expect(order, op);
+    uint32_t at = rpmi_order_expect(order, op);
     struct rpmi_order_entry *entry = &order->pending[at];
 
     entry->measured = true;
@@ -63,6 +51,8 @@ void rpmi_order_persist(struct rpmi_order *order, uint32_t i)
     uint32_t at = (order->first + i) % order->room;
     struct rpmi_op ops[RPMI_ORDER_PIECES];
 
+    if (entry->carried && !rpmi_carry_write(order, entry))
+        return; /* a queue that is full takes the rest later */
     for (uint32_t k = 0; k < entry->pieces; k++) {
         ops[k] = entry->piece[k];
         ops[k].kind = RPMI_OP_PERSIST;
@@ -75,12 +65,12 @@ void rpmi_order_persist(struct rpmi_order *order, uint32_t i)
     }
 }
 
-/* How many ops from @ops[0] on are not ORDERs. */
+/* How many ops from @ops[0] on are neither ORDERs nor CARRYs. */
 static uint32_t run_of(const struct rpmi_op *ops, uint32_t n)
 {
     uint32_t i = 0;
 
-    while (i < n && ops[i].kind != RPMI_OP_ORDER)
+    while (i < n && ops[i].kind != RPMI_OP_ORDER && ops[i].kind != RPMI_OP_CARRY)
         i++;
     return i;
 }
@@ -120,7 +110,7 @@ static int post_plain(struct rpmi_order *order, const struct rpmi_op *ops, uint3
         } else {
             got = post_inner(order, ops + taken, run, RPMI_WANTS_USER, next_entry(order));
             if (got == (int)run && wanted)
-                (void)expect(order, &ops[taken + run - 1]);
+                (void)rpmi_order_expect(order, &ops[taken + run - 1]);
         }
         if (got < 0)
             return taken > 0 ? (int)taken : got;
@@ -129,17 +119,6 @@ static int post_plain(struct rpmi_order *order, const struct rpmi_op *ops, uint3
             break;
     }
     return (int)taken;
-}
-
-/* The pieces of an ORDER, of which the last one is signaled. Their number. */
-static uint32_t pieces_of(const struct rpmi_op *ops, uint32_t n)
-{
-    uint32_t pieces = 1;
-
-    while (pieces < n && (ops[pieces - 1].flags & RPMI_OP_SIGNALED) == 0)
-        pieces++;
-    RPM_ASSERT(pieces <= RPMI_ORDER_PIECES && (ops[pieces - 1].flags & RPMI_OP_SIGNALED) != 0);
-    return pieces;
 }
 
 /* Does the last op that was posted say that the WRITEs in front of the entry @at have completed? */
@@ -180,14 +159,9 @@ static uint32_t post_order(struct rpmi_order *order, const struct rpmi_op *ops, 
     if (!idle && !is_signaled_for(order, at) && !signal_written(order, at, ops[pieces - 1].id))
         return 0;
     (void)expect_order(order, &ops[pieces - 1], pick, now_ns);
-    entry->is_order = true;
+    rpmi_order_set(entry, ops, pieces, now_ns);
     entry->written = idle;
-    entry->pieces = pieces;
-    memcpy(entry->piece, ops, pieces * sizeof(ops[0]));
-    entry->first_lsn = ops[0].expect;
-    entry->end_lsn = ops[pieces - 1].operand;
     entry->patience_ns = rpmi_order_patience_ns(order, pick->size_class);
-    RPM_ASSERT(entry->first_lsn < entry->end_lsn);
     return pieces;
 }
 
@@ -312,15 +286,20 @@ int rpmi_order_post(struct rpmi_order *order, const struct rpmi_op *ops, uint32_
         bool ordered = taken + run < n;
         uint32_t plain = ordered ? signaled_part(next, run) : run;
         uint32_t all = plain;
+        uint32_t carried;
         int got;
 
         /* Each op, and each question whether WRITEs have completed, takes an entry at most. */
         if (order->used + n + 2 > order->room || order->sent_used + n + 2 > order->room)
             break;
+        if (plain == 0 && (carried = rpmi_carry_post(order, next, run, n - taken)) > 0) {
+            taken += carried;
+            continue;
+        }
         if (plain > 0) {
             got = post_plain(order, next, plain, false);
         } else {
-            uint32_t pieces = pieces_of(next + run, n - taken - run);
+            uint32_t pieces = rpmi_order_pieces(next + run, n - taken - run);
 
             all = run + pieces;
             got = post_group(order, next, run, pieces);

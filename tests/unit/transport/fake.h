@@ -25,6 +25,8 @@ struct Fake {
     int post_result = 0;             // negative: the result of post
     int late = 0;                    // polls that return no completion yet
     int calls = 0;
+    std::vector<rpmi_call> called;
+    int call_status = 0; // in the replies
     int reconnects = 0;
     int waits = 0;
     int watched = -1; // the epoll set
@@ -107,8 +109,10 @@ inline int fake_call(rpmi_link *link, const rpmi_call *call, rpmi_reply *reply, 
     Fake *fake = fake_of(link);
 
     fake->calls++;
+    fake->called.push_back(*call);
     fake->now_ns += 100;
     memset(reply, 0, sizeof(*reply));
+    reply->status = fake->call_status;
     reply->key = call->key + 1;
     return 0;
 }

@@ -63,3 +63,31 @@ TEST_CASE("connect: a killed client machine gives RPM_E_LOST for good", "[unit]"
     rpm_conn_close(&conn);
     rpm_sim_close(&sim);
 }
+
+TEST_CASE("connect: with method carry, the agent is one that the server declares", "[unit][agent]")
+{
+    rpm_sim *sim = nullptr;
+    rpm_conn *conn = nullptr;
+    rpm_log *log = nullptr;
+    rpm_conn_opts opts = rpm_conn_opts_init();
+    rpm_log_opts of_log = rpm_log_opts_init();
+    struct rpm_conn_stats stats = rpm_conn_stats_init();
+    struct rpm_log_info info = rpm_log_info_init();
+
+    REQUIRE(rpm_sim_open(nullptr, &sim) == 0);
+    opts.method = RPM_METHOD_CARRY;
+    REQUIRE(rpm_sim_connect_agent(sim, 0, &opts, &conn) == 0);
+    of_log.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
+    REQUIRE(rpm_log_open(conn, "log", &of_log, &log) == 0);
+    REQUIRE(rpm_log_info(log, &info) == 0);
+    CHECK(info.method == RPM_METHOD_CARRY);
+    for (int i = 0; i < 10; i++)
+        REQUIRE(rpm_log_append(log, "record", 6, nullptr) == 0);
+    REQUIRE(rpm_conn_stats(conn, &stats) == 0);
+    CHECK(stats.orders == 10);
+    CHECK(stats.carried == 10);
+    CHECK(stats.order_fallbacks == 0);
+    rpm_log_close(&log);
+    rpm_conn_close(&conn);
+    rpm_sim_close(&sim);
+}

@@ -6,6 +6,7 @@
 #include "unit/transport/fake.h"
 
 extern "C" {
+#include "transport/wrap/carry.h"
 #include "transport/wrap/order_link.h"
 }
 
@@ -29,8 +30,8 @@ struct FakeAgent {
     }
     FakeAgent(const FakeAgent &) = delete;
 
-    // The PROVEs of the last list.
-    std::vector<rpmi_step> asked() const
+    // The steps of the last list of one kind.
+    std::vector<rpmi_step> asked(uint8_t kind = RPMI_STEP_PROVE) const
     {
         std::vector<rpmi_step> all;
         rpmi_steps steps;
@@ -41,7 +42,8 @@ struct FakeAgent {
         rpmi_steps_begin(&steps, fake.posted.back().body,
                          static_cast<uint32_t>(fake.posted.back().body_bytes));
         while (rpmi_steps_next(&steps, &step) == 1)
-            all.push_back(step);
+            if (step.kind == kind)
+                all.push_back(step);
         return all;
     }
     // Answers the last list: each PROVE up to @end_lsn, 0: all of it, under @key.
@@ -75,7 +77,9 @@ struct FakeAgent {
     }
     void finish()
     {
-        rpmi_steps_answer_put(fake.posted.back().into, static_cast<uint32_t>(asked().size()));
+        rpmi_steps_answer_put(
+            fake.posted.back().into,
+            static_cast<uint32_t>(asked().size() + asked(RPMI_STEP_CARRY).size()));
         fake.late = 0;
     }
     rpmi_agent_address address()
@@ -114,10 +118,16 @@ struct Ordered {
 
     bool always; // ORDERs are for the agent, else for the faster one of agent and server
 
-    explicit Ordered(uint64_t timeout_us = 5000000, bool by_agent = true) : always(by_agent)
+    explicit Ordered(uint64_t timeout_us = 5000000, bool by_agent = true,
+                     const char *carry = nullptr)
+        : always(by_agent)
     {
         rpmi_agent_address address = agent.address();
 
+        if (carry != nullptr) {
+            REQUIRE(rpmi_carry_set_name(&address, carry) == 0);
+            server.link.flags |= RPMI_LINK_CARRY;
+        }
         server.link.facts.methods = 1u << RPM_METHOD_MESSAGE;
         server.link.facts.domain = RPM_DOMAIN_ADR;
         server.link.depth = 64;
