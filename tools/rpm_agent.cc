@@ -53,11 +53,14 @@ const char *const kExamples =
     "  rpm-log append tcp://host:7471,agent=tcp://host:7480 journal\n"
     "  rpm-agent --pool tcp://host:7471 --listen tcp://0.0.0.0:7480 --tier /srv/segments\n"
     "  rpm-log append tcp://host:7471,agent=tcp://host:7480 journal --tier agent\n"
+    "  rpm-agent --pool tcp://host:7471 --secret-file key --listen tcp://0.0.0.0:7480 --name dpu\n"
+    "  rpm-log append tcp://host:7471,agent=tcp://host:7480,carry=dpu journal\n"
     "Signals: SIGTERM and SIGINT end it; records of a segment that is not full are not stored "
     "then. SIGUSR1 prints how many orders it has served, and decisions staged.";
 
 struct Options : Source {
     std::vector<std::string> listen;
+    std::string name;
     std::string tls_cert;
     std::string tls_key;
     uint32_t clients = 64;
@@ -314,7 +317,7 @@ int Agent::run()
 int serve(const Options &options)
 {
     AgentFront front({ options.pool, options.listen, options.tls_cert, options.tls_key,
-                       options.clients, options.timeout });
+                       options.clients, options.timeout, options.name });
     cli::OnUsr1 counters([&front] { notice(front.summary()); });
     int status = cli::kDone;
 
@@ -374,6 +377,10 @@ int main(int argc, char **argv)
            "--listen", options.listen,
            "address for the orders of writers, such as tcp://HOST:PORT; several may be given")
         ->type_name("URL");
+    app.add_option("--name", options.name,
+                   "by which the server declares this agent (rpm-server --agent), so that it may "
+                   "carry records of writers")
+        ->type_name("NAME");
     app.add_option("--clients", options.clients, "writers at once (64)")
         ->check(CLI::Range(1, 1023));
     app.add_option("--tls-cert", options.tls_cert, "PEM file, for addresses with tls=on")
@@ -402,6 +409,9 @@ int main(int argc, char **argv)
             throw CLI::ValidationError("--tier",
                                        "give a folder, to store segments, or --listen, to serve "
                                        "orders, or --scrub, to verify records");
+        if (!options.name.empty() && options.listen.empty())
+            throw CLI::ValidationError("--name", "it is for an agent that writers connect to; add "
+                                                 "--listen");
         if (options.once && (!options.listen.empty() || options.scrub > 0))
             throw CLI::ValidationError("--once", "it ends when all is stored, and --listen and "
                                                  "--scrub do not; leave one of them out");

@@ -59,6 +59,11 @@ static int open_upstream(struct rpm_agent *agent, const struct rpm_agent_opts *o
     if (opts->secret != NULL && strlen(opts->secret) >= sizeof(upstream->secret))
         return rpmi_fail(RPM_E_INVAL, "the secret has %zu bytes, above the maximum of %zu",
                          strlen(opts->secret), sizeof(upstream->secret) - 1);
+    if (opts->name != NULL && (opts->name[0] == '\0' || strlen(opts->name) > RPM_NAME_MAX))
+        return rpmi_fail(RPM_E_INVAL, "the agent's name has %zu bytes, expected are 1 to %d",
+                         strlen(opts->name), RPM_NAME_MAX);
+    (void)snprintf(upstream->name, sizeof(upstream->name), "%s",
+                   opts->name != NULL ? opts->name : "");
     (void)snprintf(upstream->url, sizeof(upstream->url), "%s", opts->server);
     (void)snprintf(upstream->secret, sizeof(upstream->secret), "%s",
                    opts->secret != NULL ? opts->secret : "");
@@ -234,6 +239,7 @@ int rpm_agent_stats(const struct rpm_agent *agent, struct rpm_agent_stats *stats
         .failed = __atomic_load_n(&from->failed, __ATOMIC_RELAXED),
         .dials = __atomic_load_n(&from->dials, __ATOMIC_RELAXED),
         .staged = __atomic_load_n(&agent->decisions.staged, __ATOMIC_RELAXED),
+        .carried = __atomic_load_n(&from->carried, __ATOMIC_RELAXED),
     };
 
     return rpmi_opts_out(stats, &found, sizeof(found));

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/diag.h"
 #include "base/err.h"
+#include "transport/wrap/carry.h"
 #include "wire/certificate.h"
 
 #include <string.h>
@@ -53,6 +54,8 @@ int rpmi_upstream_dial(struct rpmi_upstream *upstream)
     upstream->answer = link->ops->stage(link, RPMI_STEPS_BYTES);
     if (err == 0 && (upstream->list == NULL || upstream->answer == NULL))
         err = RPM_E_NOMEM;
+    if (err == 0 && upstream->name[0] != '\0')
+        err = rpmi_carry_enrol(link, upstream->name, upstream->timeout_us);
     if (err == 0)
         err = link->ops->watch(link, upstream->epoll_fd);
     if (err != 0) {
@@ -66,7 +69,7 @@ int rpmi_upstream_dial(struct rpmi_upstream *upstream)
 
 static void forget_list(struct rpmi_upstream *upstream)
 {
-    upstream->taken = upstream->steps = upstream->bytes = 0;
+    upstream->taken = upstream->steps = upstream->proves = upstream->bytes = 0;
     upstream->sent = false;
 }
 
@@ -75,7 +78,7 @@ static void refuse(struct rpmi_upstream *upstream, struct rpmi_held_order *order
 {
     unsigned char *to = order->answer + RPMI_STEPS_ANSWER_HEAD;
 
-    for (uint32_t i = 0; i < order->steps; i++)
+    for (uint32_t i = 0; i < order->proves; i++)
         rpmi_certificate_refuse(to + (uint64_t)i * RPMI_CERTIFICATE_BYTES, status);
     rpmi_steps_answer_put(order->answer, order->steps);
     rpmi_orders_answer(upstream->front, order, 0);
@@ -101,7 +104,7 @@ static void part(struct rpmi_upstream *upstream)
 
     for (uint32_t i = 0; i < upstream->taken; i++) {
         struct rpmi_held_order *order = upstream->order[i];
-        uint32_t bytes = order->steps * RPMI_CERTIFICATE_BYTES;
+        uint32_t bytes = order->proves * RPMI_CERTIFICATE_BYTES;
 
         RPM_ASSERT(RPMI_STEPS_ANSWER_HEAD + bytes == order->answer_bytes);
         memcpy(order->answer + RPMI_STEPS_ANSWER_HEAD, from, bytes);
@@ -110,6 +113,7 @@ static void part(struct rpmi_upstream *upstream)
         rpmi_orders_answer(upstream->front, order, 0);
     }
     count(&upstream->stats.orders, upstream->taken);
+    count(&upstream->stats.carried, upstream->steps - upstream->proves);
     upstream->expected = upstream->taken;
     forget_list(upstream);
 }
@@ -133,20 +137,31 @@ static bool take_answer(struct rpmi_upstream *upstream, uint64_t now_ns)
     return true;
 }
 
-/* Add the orders that wait to the list, as long as their PROVEs fit. True: it got any. */
+/* The server would not take a list with CARRYs of an agent that is none that it declares. */
+static bool may_send(const struct rpmi_upstream *upstream, const struct rpmi_held_order *order)
+{
+    return order->steps == order->proves || upstream->name[0] != '\0';
+}
+
+/* Add the orders that wait to the list, as long as they fit. True: it got any. */
 static bool gather(struct rpmi_upstream *upstream)
 {
     struct rpmi_held_order *order;
     uint32_t before = upstream->taken;
 
     while (upstream->taken < RPMI_UPSTREAM_STEPS &&
-           (order = rpmi_orders_take(upstream->front, RPMI_UPSTREAM_STEPS - upstream->steps)) !=
-               NULL) {
+           (order = rpmi_orders_take(upstream->front, RPMI_UPSTREAM_STEPS - upstream->steps,
+                                     RPMI_STEPS_BYTES - upstream->bytes)) != NULL) {
+        if (!may_send(upstream, order)) {
+            refuse(upstream, order, RPM_E_NOCAP);
+            continue;
+        }
         RPM_ASSERT(upstream->bytes + order->bytes <= RPMI_STEPS_BYTES);
         memcpy(upstream->list + upstream->bytes, order->list, order->bytes);
         upstream->bytes += order->bytes;
         upstream->order[upstream->taken++] = order;
         upstream->steps += order->steps;
+        upstream->proves += order->proves;
     }
     return upstream->taken > before;
 }
@@ -176,7 +191,7 @@ static bool send_list(struct rpmi_upstream *upstream, uint64_t now_ns)
     if (upstream->taken == 0 || is_held(upstream, now_ns))
         return gathered;
     op.body_bytes = upstream->bytes;
-    op.len = RPMI_STEPS_ANSWER_HEAD + (uint64_t)upstream->steps * RPMI_CERTIFICATE_BYTES;
+    op.len = RPMI_STEPS_ANSWER_HEAD + (uint64_t)upstream->proves * RPMI_CERTIFICATE_BYTES;
     upstream->sent = true;
     if (upstream->link->ops->post(upstream->link, &op, 1) == 1)
         count(&upstream->stats.lists, 1);
@@ -190,7 +205,7 @@ static bool refuse_all(struct rpmi_upstream *upstream)
     struct rpmi_held_order *order;
     bool any = false;
 
-    while ((order = rpmi_orders_take(upstream->front, RPMI_STEPS_MAX)) != NULL) {
+    while ((order = rpmi_orders_take(upstream->front, RPMI_STEPS_MAX, RPMI_STEPS_BYTES)) != NULL) {
         refuse(upstream, order, RPM_E_LOST);
         any = true;
     }

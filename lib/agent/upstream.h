@@ -18,20 +18,21 @@
 #define RPMI_UPSTREAM_RETRY_NS 100000000ull /* after a failed dial; doubles */
 #define RPMI_UPSTREAM_RETRY_MAX_NS 10000000000ull
 #define RPMI_UPSTREAM_HOLD_NS 20000ull /* how long a list may wait for further orders */
-/* PROVEs of a list: their results must fit in an answer. */
-#define RPMI_UPSTREAM_STEPS ((RPMI_STEPS_BYTES - RPMI_STEPS_ANSWER_HEAD) / RPMI_CERTIFICATE_BYTES)
+#define RPMI_UPSTREAM_STEPS RPMI_ORDER_STEPS
 
 struct rpmi_upstream_stats {
     uint64_t orders;
     uint64_t lists;
     uint64_t failed;
     uint64_t dials;
+    uint64_t carried;
 };
 
 struct rpmi_upstream {
     struct rpm_server *front; /* whose orders these are */
     char url[RPMI_URL_BYTES_MAX];
     char secret[RPMI_SECRET_BYTES];
+    char name[RPM_NAME_MAX + 1]; /* of a declared agent, which carries records; "": it does not */
     uint64_t timeout_us;
     int epoll_fd;           /* watches the link */
     struct rpmi_link *link; /* NULL: to be dialled */
@@ -39,6 +40,7 @@ struct rpmi_upstream {
     unsigned char *answer;
     uint32_t taken; /* orders in the list that is held or outstanding; 0: there is none */
     uint32_t steps;
+    uint32_t proves;        /* of these; the others are CARRYs */
     uint32_t bytes;         /* of that list */
     bool sent;              /* it is outstanding */
     bool holds;             /* lists may be held */
@@ -50,7 +52,9 @@ struct rpmi_upstream {
     struct rpmi_upstream_stats stats; /* atomic, relaxed */
 };
 
-/* Dial the server. The errors of rpm_conn_open(), and RPM_E_NOCAP (it has its pool mapped). */
+/* Dial the server, and say which declared agent this is. The errors of rpm_conn_open(),
+ * RPM_E_NOCAP (it has its pool mapped, or knows no agents), RPM_E_DENIED (it declares no such
+ * agent). */
 int rpmi_upstream_dial(struct rpmi_upstream *upstream);
 void rpmi_upstream_close(struct rpmi_upstream *upstream);
 

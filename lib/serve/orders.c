@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * orders.c: in an agent's own server, hold a client's list of PROVEs, steps that ask which records
- * of a log are whole (FORMAT.md section 12), until the agent's thread has the answer for it.
+ * of a log are whole, and CARRYs, which have records (FORMAT.md section 12), until the agent's
+ * thread has the answer for it.
  *
  * Invariants
  *   an order has one owner at a time: the engine while it is NEW or DONE, the agent while TAKEN
@@ -49,34 +50,41 @@ static struct rpmi_held_order *find(struct rpmi_orders *orders, uint32_t client)
     return NULL;
 }
 
-/* Is it a valid list of steps, all of them PROVEs? */
-static bool proves_alone(const void *list, uint64_t bytes)
+/* Is it a valid list of PROVEs, and of CARRYs besides? @count, @proves: how many steps and PROVEs
+ * there are. */
+static bool is_order(const void *list, uint64_t bytes, uint32_t *count, uint32_t *proves)
 {
     struct rpmi_steps steps;
     struct rpmi_step step;
     int more;
 
+    *count = *proves = 0;
     if (bytes > RPMI_STEPS_BYTES)
         return false;
     rpmi_steps_begin(&steps, list, (uint32_t)bytes);
-    while ((more = rpmi_steps_next(&steps, &step)) > 0)
-        if (step.kind != RPMI_STEP_PROVE)
+    while ((more = rpmi_steps_next(&steps, &step)) > 0) {
+        if (step.kind != RPMI_STEP_PROVE && step.kind != RPMI_STEP_CARRY)
             return false;
-    return more == 0 && steps.taken > 0;
+        *proves += step.kind == RPMI_STEP_PROVE;
+    }
+    *count = steps.taken;
+    return more == 0 && *proves > 0;
 }
 
 bool rpmi_orders_want(const struct rpm_server *server, uint32_t client, const struct rpmi_op *op)
 {
+    uint32_t steps;
+    uint32_t proves;
+
     if (server->orders == NULL)
         return false;
-    return find(server->orders, client) != NULL || proves_alone(op->body, op->body_bytes);
+    return find(server->orders, client) != NULL ||
+           is_order(op->body, op->body_bytes, &steps, &proves);
 }
 
 static int hand_over(struct rpmi_orders *orders, uint32_t client, const struct rpmi_op *op)
 {
     struct rpmi_held_order *order = NULL;
-    struct rpmi_steps steps;
-    struct rpmi_step step;
     uint64_t one = 1;
 
     for (uint32_t i = 0; i < orders->n && order == NULL; i++)
@@ -87,14 +95,12 @@ static int hand_over(struct rpmi_orders *orders, uint32_t client, const struct r
     memcpy(order->list, op->body, op->body_bytes);
     if (rpmi_steps_check(order->list, op->body_bytes, op->len) != 0)
         return RPM_E_PROTO;
-    rpmi_steps_begin(&steps, order->list, (uint32_t)op->body_bytes);
-    while (rpmi_steps_next(&steps, &step) > 0)
-        if (step.kind != RPMI_STEP_PROVE)
-            return RPM_E_PROTO; /* the client has changed its memory meanwhile */
+    if (!is_order(order->list, op->body_bytes, &order->steps, &order->proves) ||
+        order->steps > RPMI_ORDER_STEPS)
+        return RPM_E_PROTO; /* the client has changed its memory meanwhile, or no agent takes it */
     order->client = client;
     order->bytes = (uint32_t)op->body_bytes;
     order->answer_bytes = (uint32_t)op->len;
-    order->steps = steps.taken;
     order->state = RPMI_ORDER_NEW;
     if (write(orders->event_fd, &one, sizeof(one)) < 0)
         RPM_ASSERT(errno == EAGAIN); /* it is readable already */
@@ -135,7 +141,8 @@ void rpmi_orders_forget(struct rpm_server *server, uint32_t client)
         order->state = RPMI_ORDER_FREE;
 }
 
-struct rpmi_held_order *rpmi_orders_take(struct rpm_server *server, uint32_t steps_max)
+struct rpmi_held_order *rpmi_orders_take(struct rpm_server *server, uint32_t steps_max,
+                                         uint32_t bytes_max)
 {
     struct rpmi_orders *orders = server->orders;
     struct rpmi_held_order *taken = NULL;
@@ -144,7 +151,7 @@ struct rpmi_held_order *rpmi_orders_take(struct rpm_server *server, uint32_t ste
     for (uint32_t i = 0; i < orders->n && taken == NULL; i++) {
         struct rpmi_held_order *order = &orders->order[(orders->next + i) % orders->n];
 
-        if (order->state != RPMI_ORDER_NEW || order->steps > steps_max)
+        if (order->state != RPMI_ORDER_NEW || order->steps > steps_max || order->bytes > bytes_max)
             continue;
         order->state = RPMI_ORDER_TAKEN;
         orders->next = (orders->next + i + 1) % orders->n; /* each client has its turn */

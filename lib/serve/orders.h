@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * orders.h: lists of PROVEs that a server hands to an agent instead of carrying them out itself.
+ * orders.h: lists of PROVEs and CARRYs that a server hands to an agent instead of carrying them out
+ * itself.
  * The engine holds such a list: it leaves it, serves other clients, and tries it again after an
  * answer has come. A client has one list held at a time, because the requests of a connection are
  * carried out in order.
@@ -13,6 +14,7 @@
 
 #include "base/mem.h"
 #include "transport/op.h"
+#include "wire/certificate.h"
 #include "wire/steps.h"
 
 #include <stdbool.h>
@@ -20,6 +22,10 @@
 #include <unistd.h>
 
 struct rpm_server;
+
+/* Steps of a list: the results of as many PROVEs must fit in an answer. */
+#define RPMI_ORDER_STEPS                                                                           \
+    ((RPMI_STEPS_BYTES - RPMI_STEPS_ANSWER_HEAD) / (uint32_t)RPMI_CERTIFICATE_BYTES)
 
 #define RPMI_HELD 1 /* the result of a request that is to be tried again later */
 
@@ -37,6 +43,7 @@ struct rpmi_held_order {
     uint32_t bytes;  /* of the list */
     uint32_t answer_bytes;
     uint32_t steps;
+    uint32_t proves; /* of these steps; the others are CARRYs */
     unsigned char list[RPMI_STEPS_BYTES];
     unsigned char answer[RPMI_STEPS_BYTES];
 };
@@ -49,8 +56,8 @@ struct rpmi_orders {
     struct rpmi_held_order order[];
 };
 
-/* From now on lists of PROVEs alone are handed to an agent. Before the loops run. RPM_E_NOMEM,
- * RPM_E_IO. */
+/* From now on lists of PROVEs and CARRYs alone are handed to an agent. Before the loops run.
+ * RPM_E_NOMEM, RPM_E_IO. */
 int rpmi_orders_open(struct rpm_server *server);
 
 /* Safe on NULL; sets it to NULL. */
@@ -83,9 +90,10 @@ static inline uint64_t rpmi_orders_answered(const struct rpmi_orders *orders)
 /* The client has left: its order, if the agent has it, is answered in vain. */
 void rpmi_orders_forget(struct rpm_server *server, uint32_t client);
 
-/* The agent's thread. Take an order, of at most @steps_max steps; NULL: there is none. It stays the
- * agent's until rpmi_orders_answer(). */
-struct rpmi_held_order *rpmi_orders_take(struct rpm_server *server, uint32_t steps_max);
+/* The agent's thread. Take an order, of at most @steps_max steps and @bytes_max bytes; NULL: there
+ * is none. It stays the agent's until rpmi_orders_answer(). */
+struct rpmi_held_order *rpmi_orders_take(struct rpm_server *server, uint32_t steps_max,
+                                         uint32_t bytes_max);
 /* Answer it: 0 and order->answer filled in, or @status. The engine is woken. */
 void rpmi_orders_answer(struct rpm_server *server, struct rpmi_held_order *order, int status);
 

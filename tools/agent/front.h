@@ -20,6 +20,7 @@ struct AgentFrontOptions {
     uint32_t clients;
     double timeout;
     uint32_t flags = 0; /* as in rpm_agent_opts */
+    std::string name = {}; /* by which the server declares it; "": it does not */
 };
 
 class AgentFront
@@ -49,6 +50,7 @@ class AgentFront
         opts.clients_max = options.clients;
         opts.flags = options.flags;
         opts.timeout_us = static_cast<uint64_t>(options.timeout * 1e6);
+        opts.name = options.name.empty() ? nullptr : options.name.c_str();
         cli::check("agent", rpm_agent_open(&opts, &agent));
         agent_ = agent;
         now_ = agent;
@@ -114,7 +116,8 @@ class AgentFront
         struct rpm_agent_stats stats = this->stats();
 
         return std::to_string(stats.orders) + " orders in " + std::to_string(stats.lists) +
-               " lists, " + std::to_string(stats.failed) + " refused" +
+               " lists, " + std::to_string(stats.failed) + " refused, " +
+               std::to_string(stats.carried) + " pieces carried" +
                (stats.staged == 0 ? "" : ", " + std::to_string(stats.staged) + " decisions staged");
     }
 

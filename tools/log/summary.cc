@@ -62,7 +62,10 @@ void Appender::print_table(const rpm_facts &facts, double seconds) const
                          ", " + domain_text(facts));
     if (stats.orders > 0)
         row("orders", std::to_string(stats.orders) + "; " + std::to_string(stats.order_fallbacks) +
-                          " of them the server fulfilled by itself, without the agent");
+                          " of them the server fulfilled by itself, without the agent" +
+                          (stats.carried > 0 ? "; the records of " + std::to_string(stats.carried) +
+                                                   " the agent was given"
+                                             : ""));
     if (options_.agent_tier)
         row("decisions", std::to_string(stats.decisions) +
                              " of the agent, by which the log was "
@@ -97,6 +100,7 @@ void Appender::print_json(const rpm_facts &facts, double seconds) const
     json["order_fallbacks"] = conn_stats().order_fallbacks;
     json["decisions"] = conn_stats().decisions;
     json["decisions_stale"] = conn_stats().decisions_stale;
+    json["carried"] = conn_stats().carried;
     json["memory_bytes"] = session_.memory;
     printf("%s\n", json.dump(2).c_str());
 }

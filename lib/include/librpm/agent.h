@@ -5,6 +5,11 @@
  * connection: "verbs://HOST:7471,agent=tcp://HOST:7480". It is worth running where a READ proves
  * nothing, so that the server CPU must flush (rpm_explain() says where), and writers are many.
  *
+ * A writer that also names the agent, "...,agent=URL,carry=NAME", sends it the bytes of its records
+ * (method carry), which the server then stores and certifies by one message. The server must
+ * declare an agent of that name. It stores only what the writer made, and only while the writer's
+ * claim lasts, so that an agent that is late, or lies, costs time and no record.
+ *
  * An order is a writer's request to certify some of its records. The agent sends the orders of many
  * writers to the server as one list. It keeps nothing: each certificate has a proof that only the
  * server and the writer can make. The writer
@@ -46,6 +51,9 @@ struct rpm_agent_opts {
     uint32_t socket_mode;
     uint32_t flags;      /* RPM_SERVER_NO_SPIN, enum rpm_agent_flag */
     uint64_t timeout_us; /* how long dialling the server may take; 0: 5 s */
+    const char *name; /* by which the server declares this agent (rpm_server_opts.agents), so that
+                            it may carry records; NULL: it only has them certified. Borrowed until
+                            return */
 };
 
 static inline struct rpm_agent_opts rpm_agent_opts_init(void)
@@ -58,12 +66,13 @@ static inline struct rpm_agent_opts rpm_agent_opts_init(void)
 }
 
 struct rpm_agent_stats {
-    size_t size;     /* sizeof this struct as the caller compiled it */
-    uint64_t orders; /* answered; each certifies the records of one or several flushes */
-    uint64_t lists;  /* sent to the server; each has the records of one or several orders */
-    uint64_t failed; /* orders that could not be answered, because the server was away */
-    uint64_t dials;  /* connections made to the server */
-    uint64_t staged; /* decisions of its logs, see <librpm/decision.h> */
+    size_t size;      /* sizeof this struct as the caller compiled it */
+    uint64_t orders;  /* answered; each certifies the records of one or several flushes */
+    uint64_t lists;   /* sent to the server; each has the records of one or several orders */
+    uint64_t failed;  /* orders that could not be answered, because the server was away */
+    uint64_t dials;   /* connections made to the server */
+    uint64_t staged;  /* decisions of its logs, see <librpm/decision.h> */
+    uint64_t carried; /* pieces of logs, of one or several records each, sent to the server */
 };
 
 static inline struct rpm_agent_stats rpm_agent_stats_init(void)
@@ -83,7 +92,8 @@ static inline struct rpm_agent_stats rpm_agent_stats_init(void)
  *
  * Durable:  changes nothing.
  * Errors:   as rpm_conn_open() of the server, RPM_E_NOCAP (the server's pool is mapped: connect
- *           with mode=ring), and as rpm_server_open() of the front.
+ *           with mode=ring), RPM_E_DENIED (the server declares no agent of this name), and as
+ *           rpm_server_open() of the front.
  * Threads:  setup only.
  * Cost:     blocks up to timeout_us.
  */

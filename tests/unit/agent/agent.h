@@ -10,7 +10,7 @@ class Agent
 {
   public:
     Agent(const std::string &server, const std::string &listen, const std::string &secret = "",
-          uint32_t flags = 0)
+          uint32_t flags = 0, const char *name = nullptr)
     {
         rpm_agent_opts opts = rpm_agent_opts_init();
 
@@ -18,6 +18,7 @@ class Agent
         opts.listen = listen.c_str();
         opts.secret = secret.empty() ? nullptr : secret.c_str();
         opts.flags = RPM_SERVER_NO_SPIN | flags;
+        opts.name = name;
         int err = rpm_agent_open(&opts, &agent_);
         INFO(rpm_last_error());
         REQUIRE(err == 0);

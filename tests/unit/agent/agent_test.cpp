@@ -19,6 +19,7 @@ support::ServerOpts far_server(const support::Dir &dir, const std::string &secre
 
     opts.listen = "unix:" + (dir / "server");
     opts.secret = secret;
+    opts.agents = "carrier";
     opts.flags = RPM_SERVER_NO_SPIN;
     return opts;
 }
@@ -338,4 +339,63 @@ TEST_CASE("agent: what it cannot be opened with", "[unit][agent]")
     }
     CHECK(rpm_agent_open(nullptr, &agent) == RPM_E_INVAL);
     rpm_agent_close(&agent); // safe on NULL
+}
+
+TEST_CASE("agent: a declared one carries records, whatever connects it and its writers",
+          "[unit][agent]")
+{
+    support::Dir dir(support::Dir::kMemory);
+    support::Server server(far_server(dir, "open sesame"));
+    int logs = 0;
+
+    for (std::string kind : { "unix:", "shm:" }) {
+        for (const std::string &upstream : { server.listener_url(), server.url("ring") }) {
+            Agent agent(upstream, kind + (dir / "agent"), "open sesame", "carrier");
+            Writer writer(server.listener_url() + ",agent=" + agent.url() + ",carry=carrier",
+                          "log" + std::to_string(logs++), "open sesame");
+            std::vector<std::string> expected;
+
+            CAPTURE(kind, upstream);
+            for (int i = 0; i < 100; i++) {
+                expected.push_back(std::string(static_cast<size_t>(1 + i * 37), 'a' + i % 26));
+                REQUIRE(writer.append(expected.back()) == 0);
+            }
+            CHECK(writer.records() == expected);
+            CHECK(writer.stats().orders == 100);
+            CHECK(writer.stats().carried > 0); // the last ones are too long for a list
+            CHECK(writer.stats().carried < 100);
+            CHECK(agent.stats().carried > 0);
+        }
+    }
+    CHECK(server.stats().carried > 0);
+}
+
+TEST_CASE("agent: whom a server does not declare carries nothing", "[unit][agent]")
+{
+    support::Dir dir(support::Dir::kMemory);
+    support::Server server(far_server(dir));
+    Agent agent(server.listener_url(), "unix:" + (dir / "agent")); // gives no name
+    std::string with_agent = server.listener_url() + ",agent=" + agent.url();
+    rpm_conn *conn = nullptr;
+    rpm_agent *refused = nullptr;
+    rpm_agent_opts opts = rpm_agent_opts_init();
+    std::string address = server.listener_url();
+    std::string listen = "unix:" + (dir / "other");
+
+    CHECK(rpm_conn_open((with_agent + ",carry=stranger").c_str(), nullptr, &conn) == RPM_E_DENIED);
+    CHECK(rpm_conn_open((with_agent + ",carry=").c_str(), nullptr, &conn) == RPM_E_INVAL);
+    CHECK(rpm_conn_open((server.listener_url() + ",carry=carrier").c_str(), nullptr, &conn) ==
+          RPM_E_INVAL);
+    opts.server = address.c_str();
+    opts.listen = listen.c_str();
+    opts.name = "stranger";
+    CHECK(rpm_agent_open(&opts, &refused) == RPM_E_DENIED);
+    opts.name = "";
+    CHECK(rpm_agent_open(&opts, &refused) == RPM_E_INVAL);
+    Writer writer(with_agent + ",carry=carrier"); // which this agent is not
+    for (const std::string &record : numbered(20))
+        REQUIRE(writer.append(record) == 0);
+    CHECK(writer.records() == numbered(20));
+    CHECK(agent.stats().carried == 0);
+    CHECK(server.stats().carried == 0);
 }

@@ -17,7 +17,7 @@ namespace
 
 // A front without threads, whose clients the test plays, and a server that serves.
 struct Bench {
-    support::Server server;
+    support::Server server{ declaring() };
     support::Server front_server{ without_threads() };
     rpm_server *front = front_server.get();
     rpmi_upstream upstream = {};
@@ -36,6 +36,19 @@ struct Bench {
     {
         rpmi_upstream_close(&upstream);
         close(upstream.epoll_fd);
+    }
+    static support::ServerOpts declaring()
+    {
+        support::ServerOpts opts;
+
+        opts.agents = "carrier";
+        return opts;
+    }
+    void redial(const char *name)
+    {
+        rpmi_upstream_close(&upstream);
+        strcpy(upstream.name, name);
+        REQUIRE(rpmi_upstream_dial(&upstream) == 0);
     }
     static support::ServerOpts without_threads()
     {
@@ -68,6 +81,20 @@ struct Client {
             step.epoch = 1;
             bytes += rpmi_step_put(list + bytes, &step);
         }
+    }
+    // A CARRY in front, of a log that is not there.
+    void carry(uint16_t len)
+    {
+        unsigned char behind[RPMI_STEPS_BYTES];
+        rpmi_step step = {};
+
+        memcpy(behind, list, bytes);
+        step.kind = RPMI_STEP_CARRY;
+        step.len = len;
+        step.data = answer;
+        uint32_t more = rpmi_step_put(list, &step);
+        memcpy(list + more, behind, bytes);
+        bytes += more;
     }
     int ask()
     {
@@ -213,4 +240,50 @@ TEST_CASE("upstream: the answer to a client that has left is dropped", "[unit][a
     rpmi_serve_unlock(bench.front);
     CHECK(two.status() == RPM_E_NOENT);
     CHECK(bench.front->orders->order[0].state == RPMI_ORDER_FREE);
+}
+
+TEST_CASE("upstream: a declared agent sends what clients give it, as far as a list has room",
+          "[unit][agent]")
+{
+    Bench bench;
+    Client one(bench, 1, 1);
+    Client two(bench, 2, 3);
+    Client three(bench, 3, 1);
+
+    one.carry(2000);
+    three.carry(2000);
+    bench.redial("carrier");
+    CHECK(bench.server.stats().agents == 1);
+    CHECK(one.ask() == RPMI_HELD);
+    CHECK(two.ask() == RPMI_HELD);
+    CHECK(three.ask() == RPMI_HELD);
+    CHECK(rpmi_upstream_turn(&bench.upstream, 0));
+    CHECK(bench.upstream.taken == 2);
+    CHECK(bench.upstream.steps == 5);
+    CHECK(bench.upstream.proves == 4);
+    CHECK(one.status() == RPM_E_NOENT);
+    CHECK(two.status() == RPM_E_NOENT);
+    CHECK(three.status() == RPM_E_NOENT);
+    CHECK(bench.upstream.stats.lists == 2);
+    CHECK(bench.upstream.stats.carried == 2);
+    CHECK(bench.server.stats().rejected == 2); // the server knows no such log
+}
+
+TEST_CASE("upstream: an agent without a name has records certified, and carries none",
+          "[unit][agent]")
+{
+    Bench bench;
+    Client one(bench, 1, 1);
+    Client two(bench, 2, 1);
+
+    one.carry(64);
+    CHECK(one.ask() == RPMI_HELD);
+    CHECK(two.ask() == RPMI_HELD);
+    CHECK(one.status() == RPM_E_NOCAP);
+    CHECK(two.status() == RPM_E_NOENT);
+    CHECK(bench.upstream.stats.carried == 0);
+    rpmi_upstream_close(&bench.upstream);
+    strcpy(bench.upstream.name, "stranger");
+    CHECK(rpmi_upstream_dial(&bench.upstream) == RPM_E_DENIED);
+    CHECK(bench.upstream.link == nullptr);
 }

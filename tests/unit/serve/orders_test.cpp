@@ -61,6 +61,22 @@ struct OrdersBench {
         op.into = answer;
         return op;
     }
+    // The same with a CARRY of @len bytes in front.
+    rpmi_op carry(uint32_t proves, uint16_t len)
+    {
+        rpmi_op op = order(proves);
+        unsigned char behind[RPMI_STEPS_BYTES];
+        rpmi_step step = {};
+
+        memcpy(behind, list, op.body_bytes);
+        step.kind = RPMI_STEP_CARRY;
+        step.len = len;
+        step.data = answer;
+        uint32_t bytes = rpmi_step_put(list, &step);
+        memcpy(list + bytes, behind, op.body_bytes);
+        op.body_bytes += bytes;
+        return op;
+    }
     int run(uint32_t client, const rpmi_op &op)
     {
         rpmi_serve_lock(server);
@@ -83,15 +99,15 @@ TEST_CASE("orders: a list is held until the agent answers", "[unit][agent]")
     OrdersBench bench;
     uint64_t answered = rpmi_orders_answered(bench.server->orders);
 
-    CHECK(rpmi_orders_take(bench.server, 63) == nullptr);
+    CHECK(rpmi_orders_take(bench.server, 63, RPMI_STEPS_BYTES) == nullptr);
     CHECK(bench.run(1, bench.order(2)) == RPMI_HELD);
     CHECK(bench.run(1, bench.order(2)) == RPMI_HELD); // tried again, it is the same order
-    rpmi_held_order *order = rpmi_orders_take(bench.server, 63);
+    rpmi_held_order *order = rpmi_orders_take(bench.server, 63, RPMI_STEPS_BYTES);
     REQUIRE(order != nullptr);
     CHECK(order->steps == 2);
     CHECK(order->bytes == bench.order(2).body_bytes);
     CHECK(memcmp(order->list, bench.list, order->bytes) == 0);
-    CHECK(rpmi_orders_take(bench.server, 63) == nullptr);
+    CHECK(rpmi_orders_take(bench.server, 63, RPMI_STEPS_BYTES) == nullptr);
     CHECK_FALSE(rpmi_orders_moved(bench.server->orders, answered));
     memset(order->answer, 7, sizeof(order->answer));
     rpmi_orders_answer(bench.server, order, 0);
@@ -103,12 +119,34 @@ TEST_CASE("orders: a list is held until the agent answers", "[unit][agent]")
     CHECK(bench.run(1, bench.order(1)) == RPMI_HELD); // the next one
 }
 
+TEST_CASE("orders: what is to be carried goes with its PROVEs, if the agent has room",
+          "[unit][agent]")
+{
+    OrdersBench bench;
+    rpmi_op op = bench.carry(2, 1000);
+
+    CHECK(bench.run(1, op) == RPMI_HELD);
+    CHECK(rpmi_orders_take(bench.server, 2, RPMI_STEPS_BYTES) == nullptr);
+    CHECK(rpmi_orders_take(bench.server, 63, static_cast<uint32_t>(op.body_bytes) - 1) == nullptr);
+    rpmi_held_order *order =
+        rpmi_orders_take(bench.server, 3, static_cast<uint32_t>(op.body_bytes));
+    REQUIRE(order != nullptr);
+    CHECK(order->steps == 3);
+    CHECK(order->proves == 2);
+    CHECK(memcmp(order->list, bench.list, order->bytes) == 0);
+    rpmi_orders_answer(bench.server, order, 0);
+    CHECK(bench.run(1, op) == 0);
+    CHECK(bench.run(1, bench.carry(0, 8)) == 99);           // nothing is asked
+    CHECK(bench.run(1, bench.carry(63, 8)) == RPM_E_PROTO); // an agent could never take it
+}
+
 TEST_CASE("orders: the agent may give a reason instead of an answer", "[unit][agent]")
 {
     OrdersBench bench;
 
     CHECK(bench.run(1, bench.order(1)) == RPMI_HELD);
-    rpmi_orders_answer(bench.server, rpmi_orders_take(bench.server, 63), RPM_E_LOST);
+    rpmi_orders_answer(bench.server, rpmi_orders_take(bench.server, 63, RPMI_STEPS_BYTES),
+                       RPM_E_LOST);
     CHECK(bench.run(1, bench.order(1)) == RPM_E_LOST);
 }
 
@@ -119,10 +157,10 @@ TEST_CASE("orders: each client has one, and its turn; one too long for now waits
     CHECK(bench.run(1, bench.order(5)) == RPMI_HELD);
     CHECK(bench.run(2, bench.order(1)) == RPMI_HELD);
     CHECK(bench.run(3, bench.order(1)) == RPM_E_BUSY);
-    rpmi_held_order *small = rpmi_orders_take(bench.server, 4);
+    rpmi_held_order *small = rpmi_orders_take(bench.server, 4, RPMI_STEPS_BYTES);
     REQUIRE(small != nullptr);
     CHECK(small->client == 2);
-    rpmi_held_order *large = rpmi_orders_take(bench.server, 5);
+    rpmi_held_order *large = rpmi_orders_take(bench.server, 5, RPMI_STEPS_BYTES);
     REQUIRE(large != nullptr);
     CHECK(large->client == 1);
     rpmi_orders_answer(bench.server, small, 0);
@@ -137,9 +175,9 @@ TEST_CASE("orders: of a client that has left, nothing stays", "[unit][agent]")
 
     CHECK(bench.run(1, bench.order(1)) == RPMI_HELD);
     bench.leave(1);
-    CHECK(rpmi_orders_take(bench.server, 63) == nullptr);
+    CHECK(rpmi_orders_take(bench.server, 63, RPMI_STEPS_BYTES) == nullptr);
     CHECK(bench.run(1, bench.order(1)) == RPMI_HELD);
-    rpmi_held_order *order = rpmi_orders_take(bench.server, 63);
+    rpmi_held_order *order = rpmi_orders_take(bench.server, 63, RPMI_STEPS_BYTES);
     REQUIRE(order != nullptr);
     bench.leave(1);
     CHECK(order->state == RPMI_ORDER_TAKEN); // until the agent gives it back
