@@ -20,6 +20,11 @@ static std::vector<Scenario> log_scenarios()
           "resume_batch",    "resume_late",      "resume_two",     "follow" });
 }
 
+static std::vector<Setup> carry_setups(std::initializer_list<const char *> hints)
+{
+    return setups_of({ "adr", "adr-noddio", "eadr", "msync" }, hints, RPM_METHOD_CARRY);
+}
+
 static std::vector<Setup> order_setups(std::initializer_list<const char *> hints)
 {
     return setups_of({ "adr", "adr-noddio", "eadr", "msync" }, hints, RPM_METHOD_ORDER);
@@ -56,7 +61,7 @@ TEST_CASE("crash: an agent that lies loses and invents nothing", "[crash]")
 
     setup.method = RPM_METHOD_ORDER;
     for (const char *preset : { "adr", "msync" })
-        for (int lie = 1; lie < LIES; lie++) {
+        for (int lie = 1; lie < ORDER_LIES; lie++) {
             setup.preset = preset;
             setup.lie = lie;
             setups.push_back(setup);
@@ -78,4 +83,35 @@ TEST_CASE("crash: what is trimmed by an agent's decision is in its segments", "[
     CHECK(explore_all(decision_scenarios(),
                       setups_of({ "adr", "msync" }, { "all" }, RPM_METHOD_ORDER),
                       scaled(RUNS)) == 0);
+}
+
+TEST_CASE("crash: what an agent has carried, and had certified, survives every fault", "[crash]")
+{
+    CHECK(explore_all(log_scenarios(), carry_setups({ "all" }), scaled(RUNS)) == 0);
+}
+
+// Of a declared agent too. What it stores late, or again, changes nothing: not after a takeover,
+// nor after a trim and a whole lap.
+TEST_CASE("crash: an agent that carries records and lies loses and invents nothing", "[crash]")
+{
+    std::vector<Setup> setups;
+    Setup setup;
+
+    setup.method = RPM_METHOD_CARRY;
+    for (const char *preset : { "adr", "msync" })
+        for (int lie = 1; lie < LIES; lie++) {
+            setup.preset = preset;
+            setup.lie = lie;
+            setups.push_back(setup);
+        }
+    CHECK(explore_all(scenarios_of({ "append_blocking", "append_pipelined", "append_shared_two",
+                                     "wrap", "trim_reuse", "takeover", "takeover_resume",
+                                     "many_writers", "resume" }),
+                      setups, scaled(RUNS / 6)) == 0);
+}
+
+TEST_CASE("crash: with an agent that carries, hints change nothing about what survives", "[crash]")
+{
+    CHECK(explore_all({ scenario_of("append_pipelined"), scenario_of("append_more") },
+                      carry_setups({ "none", "-H9" }), scaled(RUNS / 2)) == 0);
 }

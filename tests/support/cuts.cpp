@@ -8,7 +8,6 @@
 extern "C" {
 #include "conn/conn.h"
 #include "transport/sim/sim.h"
-#include "transport/wrap/order.h"
 }
 
 #include <algorithm>
@@ -52,7 +51,8 @@ void violate(const char *format, ...)
 }
 
 Run::Run(const Setup &given, const Plan &plan)
-    : setup(given), chance(given.seed * 77 + 5), timeout_us(TIMEOUT_US), plan_(plan)
+    : setup(given), chance(given.seed * 77 + 5), timeout_us(TIMEOUT_US),
+      hoard_(std::make_unique<Hoard>()), plan_(plan)
 {
     rpm_sim_opts opts = rpm_sim_opts_init();
 
@@ -86,32 +86,9 @@ void Run::say(const char *format, ...) const
     fputc('\n', stderr);
 }
 
-// As rpm_sim_connect_agent(), with an agent that lies.
-int Run::connect_liar(const rpm_conn_opts *opts, rpm_conn **conn)
+static bool has_agent(uint32_t method)
 {
-    rpmi_agent_address address = {};
-    rpmi_link_opts of_link;
-    rpmi_link *link = nullptr;
-    rpmi_link *outer = nullptr;
-    int err = rpmi_conn_link_opts(opts, &of_link);
-
-    if (err == 0)
-        err = rpmi_sim_link_open(sim_, 0, &of_link, &link);
-    if (err != 0)
-        return err;
-    address.context = this;
-    address.dial = [](void *context, const char *, const rpmi_link_opts *wanted, rpmi_link **made) {
-        const Run *run = static_cast<Run *>(context);
-        int failed = rpmi_sim_link_open(run->sim_, 0, wanted, made);
-
-        if (failed == 0)
-            *made = lying(*made, static_cast<Lie>(run->setup.lie));
-        return failed;
-    };
-    err = rpmi_order_open(link, &address, of_link.timeout_us, &outer);
-    if (err != 0)
-        link->ops->close(link);
-    return err != 0 ? err : rpmi_conn_wrap(outer, opts, conn);
+    return method == RPM_METHOD_ORDER || method == RPM_METHOD_CARRY;
 }
 
 rpm_conn *Run::client(unsigned who)
@@ -125,7 +102,7 @@ rpm_conn *Run::client(unsigned who)
     opts.hints = setup.hints.c_str();
     opts.timeout_us = timeout_us;
     opts.depth = 64;
-    bool agent = setup.agent || setup.method == RPM_METHOD_ORDER;
+    bool agent = setup.agent || has_agent(setup.method);
     if (agent && setup.lie != 0)
         must(connect_liar(&opts, &conn), "connect");
     else

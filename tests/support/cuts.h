@@ -22,6 +22,9 @@
 #include <string>
 #include <vector>
 
+struct Hoard; // support/liar.h
+struct rpmi_link;
+
 namespace cuts
 {
 
@@ -51,7 +54,7 @@ struct Setup {
     int canary = 0; // enum rpmi_canary: the rule that is removed
     bool agent =
         false;   // clients have one, which they ask if it is faster; with method order always
-    int lie = 0; // enum Lie, what the agent does
+    int lie = 0; // enum Lie, what the agent does, with an agent or methods order and carry
     uint64_t seed = 1;
 };
 
@@ -163,12 +166,14 @@ class Run
   private:
     void arm();
     int connect_liar(const rpm_conn_opts *opts, rpm_conn **conn);
+    int open_liar(const rpm_conn_opts *opts, const char *carry, rpmi_link **link);
     void arm_client();
     void note();
     void close_clients();
     void check_all();
 
     rpm_sim *sim_ = nullptr;
+    std::unique_ptr<Hoard> hoard_; // of agents that lie
     Plan plan_;
     size_t next_cut_ = 0;
     bool armed_ = false;

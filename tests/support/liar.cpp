@@ -19,12 +19,20 @@ struct Memory {
     std::vector<unsigned char> certificate; // the first that it got
     std::deque<rpmi_done> done;             // its own answers
     void *into = nullptr;                   // of the list that it handed on
+    Hoard *hoard = nullptr;
+    uint64_t polls = 0;
+    bool resends = false; // a list of the hoard is outstanding
 };
+
+const uint64_t RESENT = ~0ull; // the id of such a list
+const size_t HOARD_MAX = 64;
+const uint64_t RESEND_POLLS = 12;
 
 struct Liar {
     rpmi_wrap wrap; // first
     Lie lie;
     unsigned char *staged; // RPMI_STEPS_BYTES, for lists of its own
+    unsigned char *answer; // and for their answers
     Memory *memory;
 };
 
@@ -42,7 +50,8 @@ template <class Answer> void answer_all(Liar *liar, const rpmi_op &op, Answer an
 
     rpmi_steps_begin(&steps, op.body, static_cast<uint32_t>(op.body_bytes));
     while (rpmi_steps_next(&steps, &step) == 1)
-        answer(step, to + steps.result);
+        if (step.kind == RPMI_STEP_PROVE)
+            answer(step, to + steps.result);
     rpmi_steps_answer_put(to, steps.taken);
     liar->memory->done.push_back({ op.id, 0 });
 }
@@ -75,11 +84,63 @@ rpmi_op skip(Liar *liar, const rpmi_op &op)
 
     rpmi_steps_begin(&steps, op.body, static_cast<uint32_t>(op.body_bytes));
     while (rpmi_steps_next(&steps, &step) == 1) {
-        step.offset = step.end_lsn - RPMI_LINE_BYTES;
+        if (step.kind == RPMI_STEP_PROVE)
+            step.offset = step.end_lsn - RPMI_LINE_BYTES;
         bytes += rpmi_step_put(liar->staged + bytes, &step);
     }
     other.body = liar->staged;
     return other;
+}
+
+// The same list, with a bit changed in the bytes of each CARRY.
+rpmi_op garble(Liar *liar, const rpmi_op &op)
+{
+    rpmi_op other = op;
+    rpmi_steps steps;
+    rpmi_step step;
+
+    memcpy(liar->staged, op.body, op.body_bytes);
+    rpmi_steps_begin(&steps, op.body, static_cast<uint32_t>(op.body_bytes));
+    while (rpmi_steps_next(&steps, &step) == 1)
+        if (step.kind == RPMI_STEP_CARRY)
+            liar->staged[static_cast<const unsigned char *>(step.data) -
+                         static_cast<const unsigned char *>(op.body)] ^= 4;
+    other.body = liar->staged;
+    return other;
+}
+
+void hoard(Memory *memory, const rpmi_op &op)
+{
+    const unsigned char *from = static_cast<const unsigned char *>(op.body);
+
+    if (memory->hoard->lists.size() < HOARD_MAX && from[0] == RPMI_STEP_CARRY)
+        memory->hoard->lists.emplace_back(from, from + op.body_bytes);
+}
+
+// Sends the next list of the hoard again, of whichever writer.
+void resend(Liar *liar)
+{
+    Memory *memory = liar->memory;
+    Hoard *hoarded = memory->hoard;
+    rpmi_op op = {};
+    rpmi_steps steps;
+    rpmi_step step;
+
+    if (memory->resends || hoarded->lists.empty() || ++memory->polls % RESEND_POLLS != 0)
+        return;
+    const std::vector<unsigned char> &list =
+        hoarded->lists[hoarded->next++ % hoarded->lists.size()];
+    memcpy(liar->staged, list.data(), list.size());
+    op.kind = RPMI_OP_STEPS;
+    op.flags = RPMI_OP_SIGNALED | RPMI_OP_DURABLE;
+    op.body = liar->staged;
+    op.body_bytes = list.size();
+    op.into = liar->answer;
+    op.id = RESENT;
+    rpmi_steps_begin(&steps, liar->staged, static_cast<uint32_t>(list.size()));
+    while (rpmi_steps_next(&steps, &step) == 1)
+        op.len = steps.result_to;
+    memory->resends = rpmi_wrap_post(&liar->wrap.link, &op, 1) == 1;
 }
 
 int liar_post(rpmi_link *link, const rpmi_op *ops, uint32_t n)
@@ -114,6 +175,17 @@ int liar_post(rpmi_link *link, const rpmi_op *ops, uint32_t n)
 
         return rpmi_wrap_post(link, &other, 1);
     }
+    case Lie::garbles: {
+        rpmi_op other = garble(liar, *ops);
+
+        return rpmi_wrap_post(link, &other, 1);
+    }
+    case Lie::late:
+        hoard(memory, *ops);
+        return 1;
+    case Lie::repeats:
+        hoard(memory, *ops);
+        return rpmi_wrap_post(link, ops, 1);
     default:
         return rpmi_wrap_post(link, ops, 1);
     }
@@ -129,8 +201,14 @@ int liar_poll(rpmi_link *link, rpmi_done *done, uint32_t n)
         memory->done.pop_front();
         return 1;
     }
+    if (liar->lie == Lie::late || liar->lie == Lie::repeats)
+        resend(liar);
     int got = rpmi_wrap_poll(link, done, n);
 
+    if (got == 1 && done->id == RESENT) {
+        memory->resends = false;
+        return done->status == 0 ? 0 : RPM_E_LOST;
+    }
     if (got == 1 && done->status == 0 && done->id == 0 && memory->into != nullptr) {
         const unsigned char *from =
             static_cast<unsigned char *>(memory->into) + RPMI_STEPS_ANSWER_HEAD;
@@ -151,13 +229,13 @@ void liar_close(rpmi_link *link)
 
 const char *lie_name(Lie lie)
 {
-    static const char *const names[LIES] = { "none",    "forges",  "skips",
-                                             "replays", "mutters", "sleeps" };
+    static const char *const names[LIES] = { "none",   "forges",  "skips", "replays", "mutters",
+                                             "sleeps", "garbles", "late",  "repeats", "stranger" };
 
     return names[static_cast<int>(lie)];
 }
 
-rpmi_link *lying(rpmi_link *inner, Lie lie)
+rpmi_link *lying(rpmi_link *inner, Lie lie, Hoard *hoard)
 {
     static rpmi_transport_ops ops;
     Liar *liar = static_cast<Liar *>(rpmi_alloc(sizeof(Liar), RPMI_LINE_BYTES));
@@ -168,8 +246,11 @@ rpmi_link *lying(rpmi_link *inner, Lie lie)
             rpmi_wrap_peek, rpmi_wrap_now_ns, rpmi_wrap_pause,   liar_close };
     liar->lie = lie;
     liar->memory = new Memory;
+    liar->memory->hoard = hoard;
     rpmi_wrap_init(&liar->wrap, &ops, inner);
     liar->staged =
+        static_cast<unsigned char *>(rpmi_wrap_stage(&liar->wrap.link, RPMI_STEPS_BYTES));
+    liar->answer =
         static_cast<unsigned char *>(rpmi_wrap_stage(&liar->wrap.link, RPMI_STEPS_BYTES));
     return &liar->wrap.link;
 }

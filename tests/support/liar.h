@@ -6,6 +6,7 @@
 extern "C" {
 #include "transport/wrap/wrap.h"
 }
+#include <vector>
 
 enum class Lie {
     none,
@@ -14,13 +15,24 @@ enum class Lie {
     replays, // answers by the first certificate that it got, at once
     mutters, // answers by bytes that are no certificate
     sleeps,  // takes orders, and never answers
+    garbles, // changes a bit of what it carries
+    late,    // carries nothing when it is asked to, and all of it again and again later on
+    repeats, // carries what it was given earlier, of any writer, again and again
+    stranger // the server does not declare it
 };
 
 // By its name, as in a line that replays a run.
 const char *lie_name(Lie lie);
-const int LIES = 6;
+const int LIES = 10;
+const int ORDER_LIES = 6; // of these, those that an agent can tell that carries nothing
 
-// Puts the liar in front of @inner, which it owns then.
-rpmi_link *lying(rpmi_link *inner, Lie lie);
+// The lists that the liars of a world have been given, of all writers.
+struct Hoard {
+    std::vector<std::vector<unsigned char>> lists;
+    size_t next = 0; // to be sent again
+};
+
+// Puts the liar in front of @inner, which it owns then. @hoard outlives it.
+rpmi_link *lying(rpmi_link *inner, Lie lie, Hoard *hoard);
 
 #endif
