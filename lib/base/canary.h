@@ -38,8 +38,8 @@
     X(NO_PORT_RATE, "a port carries any number of bytes a second")                                 \
     X(CALL_FROM_CACHE, "a core finds a call's message in the cache, with DDIO or without")
 
-/* Rules of certificates and decisions (wire/certificate.h, wire/decision.h): X(NAME, what is so
- * without the rule). */
+/* Rules of certificates and decisions (wire/certificate.h, wire/decision.h) and of carried records
+ * (pool/delegate.c): X(NAME, what is so without the rule). */
 #define RPMI_AGENT_CANARIES(X)                                                                     \
     X(CERTIFICATE_UNCHECKED, "the writer takes a certificate without its proof")                   \
     X(CERTIFICATE_BEYOND, "the writer takes a certificate that does not begin at its record")      \
@@ -50,7 +50,11 @@
     X(ORDER_PART, "the server copies some of the records that it is to make durable, not all")     \
     X(ORDER_ENDLESS, "the writer waits for an agent for as long as it takes")                      \
     X(STALE_COMMITTED, "the writer trims by a decision although its log has changed since")        \
-    X(STAGED_EARLY, "the agent stages a decision before the segment is durable")
+    X(STAGED_EARLY, "the agent stages a decision before the segment is durable")                   \
+    X(DELEGATION_OUTLIVES, "an agent stores records by a claim that has ended")                    \
+    X(CARRY_REUSED, "an agent stores records where the log was trimmed")                           \
+    X(AGENT_UNDECLARED, "an agent stores records that the server does not declare")                \
+    X(CARRY_STAGED, "the writer takes records that its agent has for durable ones")
 
 enum rpmi_canary {
     RPMI_CANARY_NONE = 0,

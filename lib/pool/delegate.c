@@ -15,6 +15,7 @@
 #include "pool/state.h"
 
 #include "base/bytes.h"
+#include "base/canary.h"
 #include "base/err.h"
 #include "wire/carry.h"
 #include "wire/head.h"
@@ -38,7 +39,7 @@ static uint32_t agent_of(const struct rpmi_service *service, const char *name)
             return number;
         at += word + strspn(at + word, " ");
     }
-    return 0;
+    return RPMI_CANARY(AGENT_UNDECLARED) ? number + 1 : 0;
 }
 
 static int refuse_name(const struct rpmi_call *call)
@@ -89,6 +90,8 @@ int rpmi_delegate(struct rpmi_service *service, struct rpmi_client *client,
 /* Is it the claim in force, and has its holder made the step? */
 static int check_claim(const struct rpmi_object *log, const struct rpmi_step *step)
 {
+    if (RPMI_CANARY(DELEGATION_OUTLIVES))
+        return 0;
     if (log->writer == 0 || !log->sealed || log->epoch != step->epoch)
         return RPM_E_FENCED;
     return rpmi_carry_check(step, log->certificate_key);
@@ -102,6 +105,8 @@ static int check_place(const struct rpmi_object *log, uint64_t lsn, uint64_t len
     if (!rpmi_is_aligned(lsn, RPMI_LINE_BYTES) || lsn >= RPMI_HEAD_LIMIT || len > capacity ||
         lsn % capacity > capacity - len)
         return RPM_E_RANGE;
+    if (RPMI_CANARY(CARRY_REUSED))
+        return 0;
     return lsn < log->trim_lsn || lsn + len - log->trim_lsn > capacity ? RPM_E_RANGE : 0;
 }
 

@@ -12,6 +12,7 @@
 #ifndef RPMI_POOL_STATE_H
 #define RPMI_POOL_STATE_H
 
+#include "base/canary.h"
 #include "base/limits.h"
 #include "pool/service.h"
 #include "wire/super.h"
@@ -176,7 +177,8 @@ int rpmi_delegate(struct rpmi_service *service, struct rpmi_client *client,
 static inline void rpmi_delegation_end(struct rpmi_object *log)
 {
     RPM_ASSERT(log->writer == 0);
-    log->agent = 0;
+    if (!RPMI_CANARY(DELEGATION_OUTLIVES))
+        log->agent = 0;
 }
 
 /* prove.c: the log with this id, or NULL. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// agent_canary_test.cpp: each rule of certificates is removed in turn; the scenarios with an agent,
-// an honest one or one that lies, must then report a violation.
+// agent_canary_test.cpp: each rule of certificates and of carried records is removed in turn; the
+// scenarios with an agent, an honest one or one that lies, must then report a violation.
 #include "crash/bodies.h"
 #include "support/catch.h"
 #include "support/cuts_report.h"
@@ -18,6 +18,7 @@ namespace
 struct Canary {
     int which;
     const char *rule;
+    uint32_t method;
     Lie lie;
     std::vector<const char *> scenarios;
 };
@@ -36,22 +37,38 @@ const char *rule_of(int which)
 // What finds out each of them.
 std::vector<Canary> canaries()
 {
-    const std::vector<std::tuple<int, Lie, std::vector<const char *>>> rows = {
-        { RPMI_CANARY_CERTIFICATE_UNCHECKED, Lie::forges, { "append_blocking" } },
-        { RPMI_CANARY_CERTIFICATE_BEYOND, Lie::skips, { "append_pipelined", "append_shared" } },
-        { RPMI_CANARY_CERTIFICATE_EARLY, Lie::none, { "append_blocking", "append_pipelined" } },
-        { RPMI_CANARY_CERTIFICATE_UNSEEN, Lie::none, { "append_pipelined", "wrap" } },
-        { RPMI_CANARY_CERTIFICATE_HEADERS, Lie::none, { "large", "wrap" } },
-        { RPMI_CANARY_ORDER_SHORT, Lie::none, { "append_pipelined", "wrap" } },
-        { RPMI_CANARY_ORDER_PART, Lie::none, { "append_more" } },
-        { RPMI_CANARY_ORDER_ENDLESS, Lie::sleeps, { "append_blocking" } },
-        { RPMI_CANARY_STALE_COMMITTED, Lie::none, { "decide_stale" } },
-        { RPMI_CANARY_STAGED_EARLY, Lie::none, { "decide_killed" } },
+    const uint32_t order = RPM_METHOD_ORDER;
+    const uint32_t carry = RPM_METHOD_CARRY;
+    const std::vector<std::tuple<int, uint32_t, Lie, std::vector<const char *>>> rows = {
+        { RPMI_CANARY_CERTIFICATE_UNCHECKED, order, Lie::forges, { "append_blocking" } },
+        { RPMI_CANARY_CERTIFICATE_BEYOND,
+          order,
+          Lie::skips,
+          { "append_pipelined", "append_shared" } },
+        { RPMI_CANARY_CERTIFICATE_EARLY,
+          order,
+          Lie::none,
+          { "append_blocking", "append_pipelined" } },
+        { RPMI_CANARY_CERTIFICATE_UNSEEN, order, Lie::none, { "append_pipelined", "wrap" } },
+        { RPMI_CANARY_CERTIFICATE_HEADERS, order, Lie::none, { "large", "wrap" } },
+        { RPMI_CANARY_ORDER_SHORT, order, Lie::none, { "append_pipelined", "wrap" } },
+        // of records that the server flushes
+        { RPMI_CANARY_ORDER_PART, RPM_METHOD_DEFAULT, Lie::none, { "append_more" } },
+        { RPMI_CANARY_ORDER_ENDLESS, order, Lie::sleeps, { "append_blocking" } },
+        { RPMI_CANARY_STALE_COMMITTED, order, Lie::none, { "decide_stale" } },
+        { RPMI_CANARY_STAGED_EARLY, order, Lie::none, { "decide_killed" } },
+        { RPMI_CANARY_DELEGATION_OUTLIVES,
+          carry,
+          Lie::late,
+          { "takeover", "takeover_resume", "many_writers" } },
+        { RPMI_CANARY_CARRY_REUSED, carry, Lie::repeats, { "trim_reuse", "wrap" } },
+        { RPMI_CANARY_AGENT_UNDECLARED, carry, Lie::stranger, { "append_blocking" } },
+        { RPMI_CANARY_CARRY_STAGED, carry, Lie::sleeps, { "append_blocking" } },
     };
     std::vector<Canary> all;
 
-    for (const auto &[which, lie, scenarios] : rows)
-        all.push_back({ which, rule_of(which), lie, scenarios });
+    for (const auto &[which, method, lie, scenarios] : rows)
+        all.push_back({ which, rule_of(which), method, lie, scenarios });
     return all;
 }
 
@@ -66,9 +83,7 @@ std::string noticed(const Canary &canary, int which)
             setup.scenario = name;
             setup.preset = preset;
             setup.agent = true;
-            if (canary.which !=
-                RPMI_CANARY_ORDER_PART) // which is of records that the server flushes
-                setup.method = RPM_METHOD_ORDER;
+            setup.method = canary.method;
             setup.lie = static_cast<int>(canary.lie);
             setup.canary = which;
             Tally tally = explore(scenario_of(name), setup, budget);

@@ -234,7 +234,11 @@ void rpmi_carry_hand(struct rpmi_order *order)
 {
     for (uint32_t i = 0; i < order->used; i++) {
         struct rpmi_order_entry *entry = rpmi_order_entry(order, i);
+        struct rpmi_claimed *claim = rpmi_agent_claim(&order->agent, entry->piece[0].key);
 
+        if (RPMI_CANARY(CARRY_STAGED) && entry->carried && !entry->handed && claim != NULL &&
+            claim->certified_lsn < entry->end_lsn)
+            claim->certified_lsn = entry->end_lsn;
         entry->handed = entry->handed || entry->carried;
     }
 }
