@@ -6,3 +6,5 @@ rpm_script_test(kill_agent_decisions LABEL kill agent TIMEOUT 300 COMMAND ${CMAK
     --far ${server} $<TARGET_FILE:rpm-agent> $<TARGET_FILE:rpm-log>)
 rpm_script_test(kill_agent LABEL kill agent TIMEOUT 300 COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/agent_orders
     ${server} $<TARGET_FILE:rpm-agent> $<TARGET_FILE:rpm-log>)
+rpm_script_test(kill_agent_carry LABEL kill agent TIMEOUT 300 COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/agent_orders
+    ${server} $<TARGET_FILE:rpm-agent> $<TARGET_FILE:rpm-log> --carry)

@@ -66,9 +66,9 @@ class World:
     def has_ended(self, name):
         return self.processes[name].poll() is not None
 
-    def start_server(self, size="8M"):
+    def start_server(self, size="8M", *arguments):
         self.start("server", [self.server_program, "--pool", self.path("pool"), "--size", size, "--listen", self.url,
-                              "--domain", "adr", "--no-spin"], "ready:")
+                              "--domain", "adr", "--no-spin", *arguments], "ready:")
 
     def start_agent(self, name, *arguments):
         self.start(name, [self.agent_program, "--pool", self.url, *arguments], "ready:")
