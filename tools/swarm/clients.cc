@@ -55,8 +55,10 @@ bool World::connect(Client &client)
     if (!dial(client, opts, agent))
         return false;
     cli::check("facts", rpm_conn_facts(client.conn.get(), &facts));
-    opts.method = agent && random_.chance(75) ? static_cast<uint32_t>(RPM_METHOD_ORDER)
-                                              : some_method(facts, random_);
+    if (agent && random_.chance(75))
+        opts.method = random_.chance(50) ? RPM_METHOD_ORDER : RPM_METHOD_CARRY;
+    else
+        opts.method = some_method(facts, random_);
     client.conn.reset();
     return dial(client, opts, agent);
 }
