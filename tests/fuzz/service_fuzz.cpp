@@ -194,6 +194,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     opts.pool = &pool.mem;
     opts.dram = &dram.mem;
     opts.clients_max = CLIENTS + 1;
+    opts.agents = "a b";
     opts.server_epoch = 1;
     opts.entropy = entropy;
     opts.context = &ids;
