@@ -278,6 +278,17 @@ static int serve_room(const struct rpmi_service *service, const struct rpmi_call
     return 0;
 }
 
+/* An agent carries records of others. It opens, claims, trims and delegates nothing itself. */
+static int check_agent(const struct rpmi_client *client, const struct rpmi_call *call)
+{
+    if (client->agent == 0 || call->kind == RPMI_CALL_AGENT || call->kind == RPMI_CALL_NEXT ||
+        call->kind == RPMI_CALL_OWNER || call->kind == RPMI_CALL_ROOM)
+        return 0;
+    return rpmi_fail(RPM_E_DENIED,
+                     "this client is an agent that carries records of writers; open logs and "
+                     "regions by another connection");
+}
+
 void rpmi_service_call(struct rpmi_service *service, uint32_t client, const struct rpmi_call *call,
                        struct rpmi_reply *reply)
 {
@@ -286,6 +297,8 @@ void rpmi_service_call(struct rpmi_service *service, uint32_t client, const stru
     *reply = (struct rpmi_reply){ 0 };
     if (slot == NULL) {
         reply->status = rpmi_fail(RPM_E_DENIED, "client %u is not attached", client);
+    } else if ((reply->status = check_agent(slot, call)) != 0) {
+        ; /* refused */
     } else if (call->kind == RPMI_CALL_OPEN) {
         reply->status = serve_open(service, slot, call, reply);
     } else if (call->kind == RPMI_CALL_CLAIM) {

@@ -131,6 +131,25 @@ TEST_CASE("delegate: only a claim can be delegated, by its holder", "[unit][agen
     CHECK(server.named(server.writer, RPMI_CALL_UNDELEGATE, "", 77).status == RPM_E_DENIED);
 }
 
+TEST_CASE("delegate: an agent opens, claims and delegates nothing itself", "[unit][agent]")
+{
+    DelegateServer server;
+    rpmi_reply refused = server.open(server.agent, "log", RPM_KIND_LOG);
+    rpmi_call next = {};
+
+    CHECK(refused.status == RPM_E_DENIED);
+    CHECK(strstr(refused.text, "by another connection") != nullptr);
+    CHECK(server.open(server.agent, "new", RPM_KIND_REGION, 4096).status == RPM_E_DENIED);
+    for (uint32_t kind : { RPMI_CALL_CLAIM, RPMI_CALL_SEAL, RPMI_CALL_TRIM, RPMI_CALL_CLOSE,
+                           RPMI_CALL_REMOVE, RPMI_CALL_UNDELEGATE }) {
+        CAPTURE(kind);
+        CHECK(server.with_key(server.agent, kind, server.opened.key).status == RPM_E_DENIED);
+    }
+    next.kind = RPMI_CALL_NEXT;
+    CHECK(server.call(server.agent, next).status == 0); // it may look around
+    CHECK(server.named(server.agent, RPMI_CALL_AGENT, "another").status == 0);
+}
+
 TEST_CASE("delegate: nothing is carried before the seal, nor for another epoch", "[unit][agent]")
 {
     DelegateServer server;

@@ -498,16 +498,16 @@ TEST_CASE("steps: what a declared agent carries is stored, and certified by the 
     ProveBench bench;
     rpmi_certificate certificate = {};
 
-    bench.name_agent(RPMI_CALL_AGENT, 0);
+    bench.name_agent(RPMI_CALL_DELEGATE, bench.claimed.key);
     bench.add_carry(0);
     bench.add_carry(64);
     bench.add_prove(0, 128);
-    REQUIRE(bench.run() == 0); // not delegated: the CARRYs are left out
+    REQUIRE(bench.run() == 0); // by a client that is no agent: the CARRYs are left out
     bench.end_batch();
     REQUIRE(bench.certified(0, &certificate) == 0);
     CHECK(certificate.end_lsn == 0);
     CHECK(bench.server->stats.rejected == 2);
-    bench.name_agent(RPMI_CALL_DELEGATE, bench.claimed.key);
+    bench.name_agent(RPMI_CALL_AGENT, 0);
     bench.renew();
     bench.add_carry(0);
     bench.add_carry(64);
