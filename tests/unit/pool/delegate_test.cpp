@@ -257,3 +257,24 @@ TEST_CASE("delegate: a later claim carries from the trim in force", "[unit][agen
     CHECK(server.carry(server.agent, 448, 64) == RPM_E_RANGE);
     CHECK(server.carry(server.agent, 1024, 64) == 0);
 }
+
+TEST_CASE("delegate: after a restart of the server, too", "[unit][agent]")
+{
+    DelegateServer server;
+
+    server.seal(1024);
+    REQUIRE(server.with_key(server.writer, RPMI_CALL_TRIM, server.opened.key, 512).status == 0);
+    server.stop();
+    REQUIRE(server.start() == 0);
+    server.writer = server.client();
+    server.agent = server.client();
+    REQUIRE(server.named(server.agent, RPMI_CALL_AGENT, "agent").status == 0);
+    server.opened = server.open(server.writer, "log", RPM_KIND_LOG);
+    server.claimed = server.with_key(server.writer, RPMI_CALL_CLAIM, server.opened.key);
+    REQUIRE(server.claimed.status == 0);
+    server.seal(1024);
+    REQUIRE(server.delegate() == 0);
+    CHECK(server.carry(server.agent, 448, 64) == RPM_E_RANGE);
+    CHECK(server.carry(server.agent, 1024, 64) == 0);
+    CHECK(server.carry(server.agent, RING + 448, 64) == 0);
+}
