@@ -149,6 +149,7 @@ static int turn(struct rpm_log *log, uint64_t now_ns)
 
 int rpmi_decision_look(struct rpm_log *log, uint64_t end_lsn)
 {
+    RPM_ASSERT(end_lsn > log->tail_lsn && log->free_lsn <= log->tail_lsn);
     if (log->trims.late || end_lsn - log->free_lsn <= log->capacity - log->capacity / 4)
         return 0;
     return turn(log, now_of(log));

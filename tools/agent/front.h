@@ -19,7 +19,7 @@ struct AgentFrontOptions {
     std::string tls_key;
     uint32_t clients;
     double timeout;
-    uint32_t flags = 0; /* as in rpm_agent_opts */
+    uint32_t flags = 0;    /* as in rpm_agent_opts */
     std::string name = {}; /* by which the server declares it; "": it does not */
 };
 

@@ -221,8 +221,8 @@ uint32_t rpmi_carry_post(struct rpmi_order *order, const struct rpmi_op *ops, ui
     keep(order, ops, writes);
     entry = &order->pending[rpmi_order_expect(order, &ops[writes + pieces - 1])];
     rpmi_order_set(entry, &ops[writes], pieces, now_ns);
-    entry->patience_ns = rpmi_order_patience_ns(
-        order, rpmi_select_class(rpmi_order_bytes(&ops[writes], pieces)));
+    entry->patience_ns =
+        rpmi_order_patience_ns(order, rpmi_select_class(rpmi_order_bytes(&ops[writes], pieces)));
     entry->written = entry->carried = true;
     entry->writes = writes;
     order->wrap.inner->stats.carried++;

@@ -109,17 +109,17 @@ struct rpmi_order {
     struct rpmi_order_probe probe;
     uint64_t limit_ns;                     /* of every time that an ORDER waits for */
     uint64_t mean_ns[RPMI_SELECT_CLASSES]; /* what the agent took lately; 0: not measured */
-    uint64_t trouble_ns; /* since when it has fulfilled nothing in time; 0: it has */
-    uint64_t look_ns;    /* not before this look for an answer that nothing waits for */
-    uint64_t idle_ns;    /* how long the next wait for an event of the device model is */
-    uint64_t pause_ns;   /* between the last two questions about the same records */
-    uint64_t again_ns;   /* not before this ask again about the same records */
-    uint64_t asked_sum;  /* of the LSNs in the last question: another one, if it differs */
-    int epoll_fd;        /* of both links; -1: one of them has no descriptors */
-    void *word;          /* a byte of staging memory, for a READ whose result is not used */
-    uint32_t turns;      /* in which nothing waited for the agent, since it was last looked at */
-    bool failed;         /* an op has failed: what completes behind it means nothing any more */
-    bool carries;        /* the server declares the agent */
+    uint64_t trouble_ns;  /* since when it has fulfilled nothing in time; 0: it has */
+    uint64_t look_ns;     /* not before this look for an answer that nothing waits for */
+    uint64_t idle_ns;     /* how long the next wait for an event of the device model is */
+    uint64_t pause_ns;    /* between the last two questions about the same records */
+    uint64_t again_ns;    /* not before this ask again about the same records */
+    uint64_t asked_sum;   /* of the LSNs in the last question: another one, if it differs */
+    int epoll_fd;         /* of both links; -1: one of them has no descriptors */
+    void *word;           /* a byte of staging memory, for a READ whose result is not used */
+    uint32_t turns;       /* in which nothing waited for the agent, since it was last looked at */
+    bool failed;          /* an op has failed: what completes behind it means nothing any more */
+    bool carries;         /* the server declares the agent */
     uint32_t carry_first; /* the carried WRITEs of all entries, in their order */
     uint32_t carry_used;
     struct rpmi_carried_write carry[RPMI_CARRY_WRITES];
