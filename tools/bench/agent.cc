@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * agent.cc: rpm-bench agent: what an agent saves where a READ proves nothing, what a connection to
- * one costs that is not used, how fast records are read from segments, in follow.cc what it costs
- * to wait for records, and in decisions.cc to be trimmed by an agent's decisions.
+ * one costs that is not used, how fast records are read from segments; in choose.cc what a link
+ * that chooses between agent and server takes, in modelled.cc what only the model has, in follow.cc
+ * what it costs to wait for records, and in decisions.cc to be trimmed by an agent's decisions.
  */
 #include "agent/front.h"
+#include "bench/choose.h"
 #include "bench/compare.h"
 #include "bench/decisions.h"
 #include "bench/follow.h"
@@ -300,9 +302,12 @@ void compare_read(const Bed &bed, std::vector<Row> &rows)
 int compare_agent(const CompareOptions &options)
 {
     expect_row(options.only,
-               { "orders by 16 messages by 16", "agent unused no agent", "read segments read file",
-                 "watch by 16 polls by 16", "record by watch record by polls",
-                 "ten laps staged on demand", "ten laps fetched late", "ten laps both" });
+               { "orders by 16 messages by 16", "agent unused no agent",
+                 "selector by 1 best of both", "selector by 16 best of both",
+                 "agent 2 ms away no agent", "read segments read file", "watch by 16 polls by 16",
+                 "record by watch record by polls", "ten laps staged on demand",
+                 "ten laps fetched late", "ten laps both", "p99 beside agent p99 alone",
+                 "scrub by agent scrub by server", "combined Gets best single" });
     MemoryDir dir(options.dir);
     ServerOptions server = { dir / "pool", "shm:" + (dir / "socket"), kPoolBytes };
 
@@ -322,9 +327,12 @@ int compare_agent(const CompareOptions &options)
     with_rows(options, "", [&](std::vector<Row> &rows) {
         compare_requests(bed, rows);
         compare_unused(bed, rows);
+        compare_choice(options, bed.server, bed.with_agent(), rows);
+        compare_far(options, bed.server, "unix:" + (dir / "far"), rows);
         compare_read(bed, rows);
         compare_waiting(options, bed.server, rows);
         compare_decisions(options, dir, bed.server, rows);
+        compare_modelled(options, rows);
     });
     return cli::kDone;
 }

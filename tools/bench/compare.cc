@@ -178,11 +178,21 @@ static void compare_append(const Testbed &testbed, const std::string &mode, Shap
 
 static nlohmann::ordered_json json_of(const Row &row)
 {
+    nlohmann::ordered_json target;
+    nlohmann::ordered_json met;
+
+    if (row.target > 0) {
+        target = row.target;
+        met = row.ratio <= row.target;
+    }
     return { { "what", row.what },
              { "bytes", row.bytes },
              { "depth", row.depth },
              { "against", row.against },
              { "ratio", row.ratio },
+             { "target", target },
+             { "met", met },
+             { "conditions", row.conditions },
              { "ratio_min", row.ratio_min },
              { "ratio_max", row.ratio_max },
              { "ratio_mean", row.ratios.mean },

@@ -30,6 +30,7 @@ struct Row {
     Spread ratios = {}; /* ratios of the rounds */
     Spread our_rounds = {};
     Spread other_rounds = {};
+    std::string conditions = {}; /* what else decides the ratio, and why a target is missed */
 };
 
 /* The memory, CPUs and server of a comparison. */
