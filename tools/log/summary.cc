@@ -31,6 +31,19 @@ struct rpm_conn_stats Appender::conn_stats() const
     return stats;
 }
 
+/* Orders that the agent fulfilled. */
+static uint64_t orders_by_agent(const struct rpm_conn_stats &stats)
+{
+    uint64_t others = stats.order_server + stats.order_fallbacks;
+
+    return stats.orders > others ? stats.orders - others : 0;
+}
+
+static std::string part_text(uint64_t ns, uint64_t orders)
+{
+    return cli::ns_text(ns / orders);
+}
+
 void Appender::print_table(const rpm_facts &facts, double seconds) const
 {
     struct rpm_log_info info = rpm_log_info_init();
@@ -61,15 +74,20 @@ void Appender::print_table(const rpm_facts &facts, double seconds) const
                          " by method " + rpm_method_name(static_cast<rpm_method>(info.method)) +
                          ", " + domain_text(facts));
     if (stats.orders > 0)
-        row("orders", std::to_string(stats.orders) + "; " + std::to_string(stats.order_fallbacks) +
-                          " of them the server fulfilled by itself, without the agent" +
-                          (stats.carried > 0 ? "; the records of " + std::to_string(stats.carried) +
-                                                   " the agent was given"
+        row("orders", std::to_string(stats.orders) + "; the server fulfilled " +
+                          std::to_string(stats.order_server) + " as the faster one, and " +
+                          std::to_string(stats.order_fallbacks) + " in place of the agent" +
+                          (stats.carried > 0 ? "; the agent was given the records of " +
+                                                   std::to_string(stats.carried)
                                              : ""));
+    if (uint64_t by_agent = orders_by_agent(stats))
+        row("agent", std::to_string(by_agent) + " orders, on the average " +
+                         part_text(stats.order_submit_ns, by_agent) + " until it was asked, " +
+                         part_text(stats.order_execute_ns, by_agent) + " for its answer, " +
+                         part_text(stats.order_complete_ns, by_agent) + " until acknowledged");
     if (options_.agent_tier)
         row("decisions", std::to_string(stats.decisions) +
-                             " of the agent, by which the log was "
-                             "trimmed; " +
+                             " of the agent, by which the log was trimmed; " +
                              std::to_string(stats.decisions_stale) + " stale");
     row("memory", cli::size_text(static_cast<double>(session_.memory)) + " of this client");
 }
@@ -96,11 +114,19 @@ void Appender::print_json(const rpm_facts &facts, double seconds) const
     json["level"] = rpm_level_name(static_cast<rpm_level>(info.level));
     json["method"] = rpm_method_name(static_cast<rpm_method>(info.method));
     facts::add_main(json, facts);
-    json["orders"] = conn_stats().orders;
-    json["order_fallbacks"] = conn_stats().order_fallbacks;
-    json["decisions"] = conn_stats().decisions;
-    json["decisions_stale"] = conn_stats().decisions_stale;
-    json["carried"] = conn_stats().carried;
+    struct rpm_conn_stats stats = conn_stats();
+
+    json["orders"] = stats.orders;
+    json["order_fallbacks"] = stats.order_fallbacks;
+    json["order_server"] = stats.order_server;
+    json["order_probes"] = stats.order_probes;
+    json["agent_ns"] = { { "setup", stats.agent_setup_ns },
+                         { "submission", stats.order_submit_ns },
+                         { "execution", stats.order_execute_ns },
+                         { "completion", stats.order_complete_ns } };
+    json["decisions"] = stats.decisions;
+    json["decisions_stale"] = stats.decisions_stale;
+    json["carried"] = stats.carried;
     json["memory_bytes"] = session_.memory;
     printf("%s\n", json.dump(2).c_str());
 }
