@@ -131,6 +131,8 @@ static void fall_back(struct rpmi_order *order, uint32_t i, bool late, uint64_t 
         rpmi_order_late(order, entry, now_ns);
     else
         rpmi_order_unmeasure(order, entry);
+    if (order->agent.away_until_ns > now_ns)
+        order->trouble_ns = 0; /* that is over once it is asked again */
     rpmi_order_persist(order, i);
 }
 
@@ -262,6 +264,16 @@ static void look_sometimes(struct rpmi_order *order)
         look_at_agent(order);
 }
 
+/* ORDERs have waited since @since_ns for no answer of the agent: add that to their patience. */
+static uint64_t wait_longer(struct rpmi_order *order, uint64_t since_ns)
+{
+    uint64_t ns = now_of(order) - since_ns;
+
+    for (uint32_t i = 0; i < order->used && ns > 0; i++)
+        rpmi_order_entry(order, i)->patience_ns += ns;
+    return ns;
+}
+
 /* Notice answers, and ask what is to be asked. True: a list has ended. */
 static bool agent_turn(struct rpmi_order *order, uint64_t dial_ns)
 {
@@ -274,6 +286,7 @@ static bool agent_turn(struct rpmi_order *order, uint64_t dial_ns)
 
     rpmi_order_probe_turn(order, !open);
     is_free = open && rpmi_agent_is_free(&order->agent, now_ns, dial_ns);
+    now_ns += wait_longer(order, now_ns); /* dialling it may have taken a while */
     away = rpmi_order_is_away(order, now_ns);
     if (judge_orders(order, away || order->agent.link == NULL, now_ns) && is_free)
         ask(order, now_ns);
