@@ -317,7 +317,7 @@ int Agent::run()
 int serve(const Options &options)
 {
     AgentFront front({ options.pool, options.listen, options.tls_cert, options.tls_key,
-                       options.clients, options.timeout, options.name });
+                       options.clients, options.timeout, 0, options.name });
     cli::OnUsr1 counters([&front] { notice(front.summary()); });
     int status = cli::kDone;
 

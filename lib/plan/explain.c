@@ -228,6 +228,13 @@ static void add_alternatives(struct explanation *out)
         if (why != NULL)
             rpmi_text_add(&out->text, "not %s: %s\n", rpm_method_name((enum rpm_method)m), why);
     }
+    if (out->plan->seal_kind == RPMI_OP_CARRY)
+        rpmi_text_add(&out->text,
+                      "choice: the agent carries records that fit in a list; for "
+                      "others %s\n",
+                      (out->plan->seal_flags & RPMI_OP_ALWAYS) != 0
+                          ? "it is asked every time, since method carry is insisted on"
+                          : "by measured time, the agent or the server CPU");
     if (out->plan->seal_kind == RPMI_OP_ORDER)
         rpmi_text_add(&out->text,
                       (out->plan->seal_flags & RPMI_OP_ALWAYS) != 0

@@ -144,7 +144,7 @@ static void shape(const struct rpm_request *request, struct rpmi_plan *plan)
     if (plan->level == RPM_DURABLE &&
         (plan->write_kind == RPMI_OP_COPY || plan->write_kind == RPMI_OP_WRITE_IMM))
         plan->write_flags |= RPMI_OP_DURABLE;
-    if (plan->seal_kind == RPMI_OP_ORDER && request->method == RPM_METHOD_ORDER)
+    if (uses_agent(plan->method) && plan->seal_kind != 0 && request->method == plan->method)
         plan->seal_flags |= RPMI_OP_ALWAYS;
     plan->pad_unit = 1;
     plan->large_unit = RPMI_LINE_BYTES;
@@ -223,11 +223,13 @@ const char *rpmi_plan_objection(const struct rpm_facts *facts, const struct rpm_
         return method == plan->method ? NULL : "an atomic is one operation, whatever the method";
     if (!rpm_legal(facts, method, plan->level, &reason))
         return reason;
-    if (method == RPM_METHOD_ORDER && plan->level > RPM_POSTED && !may_order(request, plan->level))
+    if (uses_agent(method) && plan->level > RPM_POSTED && !may_order(request, plan->level))
         return "the server certifies durable records of logs, and nothing else";
     if (!link_has(facts, method))
-        return method == RPM_METHOD_ORDER ? "this link has no agent: agent=URL in its address"
-                                          : "this link cannot carry it out";
+        return method == RPM_METHOD_ORDER   ? "this link has no agent: agent=URL in its address"
+               : method == RPM_METHOD_CARRY ? "this link has no agent that carries records: "
+                                              "agent=URL,carry=NAME in its address"
+                                            : "this link cannot carry it out";
     if (request->method != RPM_METHOD_DEFAULT && request->method != (uint32_t)method)
         return "another method was insisted on";
     return NULL;

@@ -69,7 +69,8 @@ static int dial(struct rpmi_agent *agent, uint64_t now_ns, uint64_t timeout_us)
         hang_up(agent);
         return err;
     }
-    agent->setup_ns = link->ops->now_ns(link) - now_ns;
+    agent->setup_ns = link->ops->now_ns(link);
+    agent->setup_ns -= agent->setup_ns < now_ns ? agent->setup_ns : now_ns;
     rpmi_fetch_dialled(agent, timeout_us);
     return 0;
 }

@@ -75,7 +75,9 @@ TEST_CASE("explain: an append, whole", "[unit]")
         "not flush: native FLUSH(persistence) is not reported for this region, or not known to "
         "be\n"
         "not store: this link cannot carry it out\n"
-        "not order: this link has no agent: agent=URL in its address\n");
+        "not order: this link has no agent: agent=URL in its address\n"
+        "not carry: this link has no agent that carries records: agent=URL,carry=NAME in its "
+        "address\n");
     CHECK(n > 700);
 }
 

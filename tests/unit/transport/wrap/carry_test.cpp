@@ -184,7 +184,7 @@ TEST_CASE("carry: what is late is written, also what the agent was not sent yet"
 
     carrying.post({ carrying.record(0), Carrying::carry(1, 0, 1) });
     carrying.post({ carrying.record(1), Carrying::carry(2, 1, 2) });
-    carrying.pass(RPMI_ORDER_NS + 1);
+    carrying.pass(RPMI_ORDER_NS + 1000);
     CHECK(carrying.poll().empty());
     CHECK(carrying.kinds() ==
           Kinds{ RPMI_OP_WRITE, RPMI_OP_PERSIST, RPMI_OP_WRITE, RPMI_OP_PERSIST });

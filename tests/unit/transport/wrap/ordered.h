@@ -183,7 +183,7 @@ struct Ordered {
     int post(std::vector<rpmi_op> ops)
     {
         for (rpmi_op &op : ops)
-            if (always && op.kind == RPMI_OP_ORDER)
+            if (always && (op.kind == RPMI_OP_ORDER || op.kind == RPMI_OP_CARRY))
                 op.flags |= RPMI_OP_ALWAYS;
         return link->ops->post(link, ops.data(), static_cast<uint32_t>(ops.size()));
     }
