@@ -104,6 +104,8 @@ static dtx::Task<Result> with_room(Client &client, const Credentials &who, uint3
 
         bool freed = co_await client.reclaim();
 
+        if (!freed)
+            freed = co_await client.space().await_share();
         expect(freed, ENOSPC);
     }
 }

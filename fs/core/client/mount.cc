@@ -135,6 +135,7 @@ dtx::Task<> take_turn(Client &client, bool dead)
 
     if (dead)
         co_await remove_dead(client, asked);
+    co_await client.space().share();
     co_await client.call(kSelf, [](Call &call) { return become_solo(call); });
     if (!fault.empty())
         throw dtx::Error(RPM_E_CORRUPT, fault);

@@ -25,8 +25,8 @@ dtx::Task<> mount(Client &client);
  * that no other client holds, and note that this client has closed the volume. */
 dtx::Task<> unmount(Client &client);
 
-/* Awaited: what a client does about once a second: look_at_orphans(), and become the solo client if
- * it is alone. @dead: as there, and note that these clients have closed the volume; about every
+/* Awaited: what a client does about once a second: look_at_orphans(), give slabs back that others
+ * may need (Space::share()), and become the solo client if it is alone. @dead: as there, and note that these clients have closed the volume; about every
  * tenth time. Throws dtx::Error, RPM_E_CORRUPT, at the end: an orphan is damaged. */
 dtx::Task<> take_turn(Client &client, bool dead);
 

@@ -18,8 +18,11 @@
 namespace rfs
 {
 
-static constexpr uint32_t kSlabsAtOnce = 256; /* read in one transaction */
-static constexpr uint64_t kLeaseNs = 100000;  /* between looks whether another call has ended */
+static constexpr uint32_t kSlabsAtOnce = 256;    /* read in one transaction */
+static constexpr uint64_t kLeaseNs = 100000;     /* between looks whether another call has ended */
+static constexpr uint64_t kShareNs = 1500000000; /* a turn of the other clients, and more */
+static constexpr uint64_t kShareAgainNs = 5000000000;
+static constexpr size_t kKept = 2; /* slabs of a full shard that a client keeps unused */
 
 /* Of this session, or of an earlier one with its coordinator number, which has ended. */
 bool Space::is_own(uint64_t owner) const
@@ -170,6 +173,7 @@ dtx::Task<Space::Lease> Space::lease(uint32_t shard, size_t blocks)
 
             lease.room_.reserve = reserve;
             living_.clear();
+            others_have_room_ = false;
 
             size_t lacking = co_await lease_more(shard, blocks, lease.room_);
 
@@ -271,8 +275,10 @@ dtx::Task<bool> Space::acquire_used(uint32_t shard, bool reserve, bool of_dead)
             if (usable(free_in(row), reserve) == 0 || find(slab) != nullptr || other != of_dead ||
                 (other && coordinator_of(row.owner) >= kClientsMax))
                 continue;
-            if (other && !fence(row.owner))
-                continue; /* its session lives */
+            if (other && !fence(row.owner)) {
+                others_have_room_ = true; /* its session lives */
+                continue;
+            }
 
             bool taken = co_await take(slab, row.owner);
 
@@ -306,26 +312,93 @@ dtx::Task<bool> Space::take(Slab slab, uint64_t from)
     co_return free > 0;
 }
 
-dtx::Task<> Space::give_back()
+/* Awaited: give a slab back, unless a call of this client leases it. None can lease it meanwhile, so
+ * no write of this client is under way to a slab that another one may take. */
+dtx::Task<> Space::give_back(Slab slab)
 {
-    std::vector<Slab> given;
+    Own *own = find(slab);
+    auto body = [&](Call &call) -> dtx::Task<> {
+        uint64_t key = key_of(slab.shard, slab.number);
+        auto row = co_await call.txn.read(call.tables().slabs, key);
+
+        if (!row || !is_own(row->owner))
+            co_return;
+        row->owner = 0;
+        (void)co_await call.txn.write(call.tables().slabs, key, *row);
+    };
+
+    if (own == nullptr || own->leased)
+        co_return;
+    own->leased = true;
+    try {
+        co_await client_.call(kSelf, body);
+    } catch (...) { /* whether it was given back is not known: the client uses it no more */
+        std::erase_if(own_, [slab](const Own &each) { return each.slab == slab; });
+        throw;
+    }
+    std::erase_if(own_, [slab](const Own &each) { return each.slab == slab; });
+}
+
+/* The slabs of a shard that no call leases, those with most free blocks first. */
+std::vector<Space::Own> Space::idle(uint32_t shard) const
+{
+    std::vector<Own> found;
 
     for (const Own &own : own_)
-        if (!own.leased)
-            given.push_back(own.slab);
-    std::erase_if(own_, [](const Own &own) { return !own.leased; });
-    for (const Slab &slab : given) {
-        auto body = [&](Call &call) -> dtx::Task<> {
-            uint64_t key = key_of(slab.shard, slab.number);
-            auto row = co_await call.txn.read(call.tables().slabs, key);
+        if (own.slab.shard == shard && !own.leased)
+            found.push_back(own);
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Own &one, const Own &other) { return one.free > other.free; });
+    return found;
+}
 
-            if (!row || !is_own(row->owner))
-                co_return;
-            row->owner = 0;
-            (void)co_await call.txn.write(call.tables().slabs, key, *row);
-        };
+dtx::Task<> Space::give_back()
+{
+    for (uint32_t shard = 0; shard < client_.volume().shards; shard++)
+        for (const Own &own : idle(shard))
+            co_await give_back(own.slab);
+}
 
-        co_await client_.call(kSelf, body);
+/* Awaited: has a shard slabs that no client has owned yet? */
+dtx::Task<bool> Space::has_unused(uint32_t shard)
+{
+    const Sizes &sizes = client_.volume().tables.sizes;
+    auto body = [&](Call &call) {
+        return call.txn.scan(call.tables().slabs, key_of(shard, 0), last_slab_key(sizes, shard), 1,
+                             dtx::Order::descending);
+    };
+    auto last = co_await client_.call(kSelf, body);
+
+    co_return last.empty() || lower_half(last[0].first) + 1 < sizes.slabs;
+}
+
+dtx::Task<bool> Space::await_share()
+{
+    uint64_t now_ns = dtx::now_ns();
+
+    if (!others_have_room_ || now_ns < wait_again_ns_)
+        co_return false;
+    wait_again_ns_ = now_ns + kShareAgainNs;
+    co_await client_.session().sleep_until(now_ns + kShareNs);
+    co_return true;
+}
+
+dtx::Task<> Space::share()
+{
+    for (uint32_t shard = 0; shard < client_.volume().shards; shard++) {
+        if (idle(shard).size() <= kKept)
+            continue;
+
+        bool unused = co_await has_unused(shard);
+
+        if (unused)
+            continue;
+        co_await count_again(shard);
+
+        std::vector<Own> spare = idle(shard);
+
+        for (size_t i = kKept; i < spare.size(); i++)
+            co_await give_back(spare[i].slab);
     }
 }
 

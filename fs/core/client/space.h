@@ -72,6 +72,15 @@ class Space
     /* Awaited: give all slabs back that no call uses. */
     dtx::Task<> give_back();
 
+    /* Awaited, about once a second: of a shard without unused slabs, give back those that no call
+     * uses, but the two with most free blocks, so that other clients find the free blocks. */
+    dtx::Task<> share();
+
+    /* Awaited: if the last lease() found free blocks in slabs of other clients that live, wait until
+     * these have given slabs back, as share() does. False: it found none, or this client has waited
+     * for that lately. */
+    dtx::Task<bool> await_share();
+
   private:
     struct Own {
         Slab slab;
@@ -91,6 +100,9 @@ class Space
     dtx::Task<bool> acquire_unused(uint32_t shard);
     dtx::Task<bool> acquire_used(uint32_t shard, bool reserve, bool of_dead);
     dtx::Task<bool> take(Slab slab, uint64_t from);
+    dtx::Task<bool> has_unused(uint32_t shard);
+    std::vector<Own> idle(uint32_t shard) const;
+    dtx::Task<> give_back(Slab slab);
     bool fence(uint64_t owner);
     bool is_own(uint64_t owner) const;
 
@@ -100,6 +112,8 @@ class Space
     std::vector<uint32_t> next_;          /* by shard: slabs before this one have rows */
     std::unordered_set<uint64_t> fenced_; /* owners; they stay so */
     std::unordered_set<uint64_t> living_; /* owners, when the last lease asked */
+    bool others_have_room_ = false;
+    uint64_t wait_again_ns_ = 0; /* await_share() does not wait before */
 };
 
 } // namespace rfs

@@ -107,6 +107,57 @@ TEST_CASE("fs: a client gives its slabs back when it ends", "[unit]")
     CHECK(error_of([&] { (void)lease_of(second, 0, 4 * rfs::kSlabBlocks + 1); }) == ENOSPC);
 }
 
+TEST_CASE("fs: clients of a full volume share the slabs that have free blocks", "[unit]")
+{
+    TestVolume volume(1, 1, "", { 400, 4 });
+    rfs::Client &first = *volume.client;
+    rfs::Client second(*volume.open);
+    auto owned = [&] {
+        size_t count = 0;
+
+        for (const auto &[key, owner] : owners_of(*volume.open))
+            count += owner == first.owner() ? 1 : 0;
+        return count;
+    };
+
+    // While there are unused slabs, it keeps those that it has.
+    (void)lease_of(first, 0, 3 * kUsable);
+    first.finish(first.space().share());
+    CHECK(owned() == 3);
+
+    // Then it keeps two, and those that calls lease.
+    (void)lease_of(first, 0, 4 * kUsable);
+    CHECK(owned() == 4);
+    CHECK(error_of([&] { (void)lease_of(second, 0, 1); }) == ENOSPC);
+    {
+        Space::Lease lease = lease_of(first, 0, 3 * kUsable);
+
+        first.finish(first.space().share());
+        CHECK(owned() == 4);
+    }
+    first.finish(first.space().share());
+    CHECK(owned() == 2);
+    CHECK(lease_of(second, 0, 2 * kUsable).room().slabs.size() == 2);
+    CHECK(lease_of(first, 0, 2 * kUsable).room().slabs.size() == 2);
+    CHECK(error_of([&] { (void)lease_of(first, 0, 4 * rfs::kSlabBlocks); }) == ENOSPC);
+}
+
+TEST_CASE("fs: a call in a full volume waits until other clients give slabs back", "[unit]")
+{
+    TestVolume volume(1, 1, "", { 400, 4 });
+    rfs::Client second(*volume.open);
+    uint32_t ino = make_file(volume, kRootIno, "f");
+
+    (void)lease_of(*volume.client, 0, 4 * kUsable);
+    CHECK(error_of([&] {
+              (void)second.finish(rfs::write_file(second, rfs::kSelf, ino, { 0, "x", 1 }));
+          }) == ENOSPC);
+    volume.client->finish(volume.client->space().share());
+    CHECK(error_of([&] {
+              (void)second.finish(rfs::write_file(second, rfs::kSelf, ino, { 0, "x", 1 }));
+          }) == 0);
+}
+
 TEST_CASE("fs: the slabs of a dead client are taken, those of a live one are not", "[unit]")
 {
     TestVolume volume(1, 1, "", { 400, 4 });
