@@ -248,6 +248,14 @@ dtx::Task<> Daemon::beat()
     in_beat_ = false;
 }
 
+dtx::Task<> Daemon::begin_beats()
+{
+    if (beaten_entries_ == client_.entries())
+        co_return;
+    co_await client_.show_life(true);
+    beaten_entries_ = client_.entries(); /* it may have entered again just now */
+}
+
 /* A descriptor, closed at the end. Throws std::system_error if @fd is none. */
 class Owned
 {

@@ -75,6 +75,9 @@ class Daemon
     {
         return locks_;
     }
+    /* Awaited: before a lock is set, this mount has a heartbeat, so that clients that wait for the
+     * lock notice if the daemon is stopped. Throws what a call throws. */
+    dtx::Task<> begin_beats();
     Interrupts &interrupts()
     {
         return interrupts_;
@@ -228,6 +231,7 @@ class Daemon
     uint32_t turns_ = 0;
     bool in_turn_ = false; /* of looks at orphans */
     bool in_beat_ = false;
+    uint64_t beaten_entries_ = 0; /* Client::entries() when its heartbeat was first there */
 };
 
 } // namespace rfs

@@ -87,6 +87,8 @@ static dtx::Task<> answer_lock(Daemon &daemon, Request &request, uint32_t ino, u
     auto interrupted = [&] { return request.is_interrupted() || daemon.is_ending(); };
 
     expect(!*lost || wanted.type == LockType::none, EIO);
+    if (wanted.type != LockType::none)
+        co_await daemon.begin_beats();
     while (daemon.locks().is_busy(ino) && !interrupted())
         co_await client.session().sleep_until(dtx::now_ns() + kBusyNs);
     try {
