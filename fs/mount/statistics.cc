@@ -148,6 +148,26 @@ static void look_up_own(fuse_req_t handle, fuse_ino_t parent, const char *name)
     }
 }
 
+/* The folder and its files stay, and hide no name that a call would give to another file. */
+template <auto Member, RequestKind kind>
+static void remove_own(fuse_req_t handle, fuse_ino_t parent, const char *name)
+{
+    if (own_name(parent, name) != 0)
+        fuse_reply_err(handle, EPERM);
+    else
+        Counted<Member, kind>::serve(handle, parent, name);
+}
+
+static void rename_own(fuse_req_t handle, fuse_ino_t from, const char *name, fuse_ino_t to,
+                       const char *new_name, unsigned int flags)
+{
+    if (own_name(from, name) != 0 || own_name(to, new_name) != 0 || is_statistics(to))
+        fuse_reply_err(handle, EPERM);
+    else
+        Counted<&fuse_lowlevel_ops::rename, RequestKind::rename>::serve(handle, from, name, to,
+                                                                        new_name, flags);
+}
+
 static void attributes_own(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
 {
     struct stat stat = stat_of_own(ino);
@@ -298,9 +318,6 @@ void add_statistics(fuse_lowlevel_ops &operations)
     count<&Ops::readlink, RequestKind::readlink>(operations);
     count<&Ops::mknod, RequestKind::mknod>(operations);
     count<&Ops::mkdir, RequestKind::mkdir>(operations);
-    count<&Ops::unlink, RequestKind::unlink>(operations);
-    count<&Ops::rmdir, RequestKind::rmdir>(operations);
-    count<&Ops::rename, RequestKind::rename>(operations);
     count<&Ops::link, RequestKind::link>(operations);
     count<&Ops::statfs, RequestKind::statfs>(operations);
     count<&Ops::create, RequestKind::create>(operations);
@@ -315,6 +332,9 @@ void add_statistics(fuse_lowlevel_ops &operations)
     count<&Ops::setlk, RequestKind::setlk>(operations);
     count<&Ops::flock, RequestKind::flock>(operations);
     operations.lookup = look_up_own;
+    operations.unlink = remove_own<&Ops::unlink, RequestKind::unlink>;
+    operations.rmdir = remove_own<&Ops::rmdir, RequestKind::rmdir>;
+    operations.rename = rename_own;
     operations.getattr = attributes_own;
     operations.access = access_own;
     operations.open = open_own;

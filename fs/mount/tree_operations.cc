@@ -268,9 +268,13 @@ static void get_attributes(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *in
     daemon_of(handle).serve_open(handle, info, answer_attributes, number_of(ino));
 }
 
+/* The nearest time that a row can have: the years 1677 to 2262. */
 static NewTime new_time(const timespec &time)
 {
-    expect(time.tv_sec < INT64_MAX / kSecond && time.tv_sec > INT64_MIN / kSecond, EINVAL);
+    constexpr int64_t most = INT64_MAX / kSecond;
+
+    if (time.tv_sec >= most || time.tv_sec <= -most)
+        return { false, (time.tv_sec < 0 ? -most : most) * kSecond };
     return { false, time.tv_sec * kSecond + time.tv_nsec };
 }
 
@@ -281,6 +285,9 @@ static Changes changes_of(const struct stat &wanted, int which)
 
     if ((which & FUSE_SET_ATTR_MODE) != 0)
         changes.mode = wanted.st_mode;
+    /* The kernel asks for that before another user than the owner writes or truncates: libfuse 3.14
+     * does not tell it that the daemon does so (FUSE_CAP_HANDLE_KILLPRIV). */
+    changes.writer_drops_ids = true;
     if ((which & FUSE_SET_ATTR_UID) != 0)
         changes.uid = wanted.st_uid;
     if ((which & FUSE_SET_ATTR_GID) != 0)
@@ -325,6 +332,8 @@ static dtx::Task<> answer_changes(Daemon &daemon, Request &request, uint32_t ino
         /* Times that come with a size are those of the change, which has set them. */
         others &= ~(FUSE_SET_ATTR_CTIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW);
         daemon.changed(node);
+        if (((node.row.mode ^ wanted.st_mode) & 07777) == 0)
+            others &= ~FUSE_SET_ATTR_MODE; /* the new size has dropped the set-ID bits */
         if (others == 0) {
             request.attributes({ node, 0 });
             co_return;

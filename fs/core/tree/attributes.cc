@@ -47,11 +47,22 @@ dtx::Task<> note_access(Call &call, uint32_t ino)
     co_await put(call, { ino, *row });
 }
 
-static void change_mode(const Call &call, InodeRow &row, uint32_t mode)
+/* Does a change of the mode take away set-ID bits, and nothing else? */
+static bool only_drops_ids(uint32_t before, uint32_t after)
+{
+    uint32_t changed = (before ^ after) & kPermissions;
+
+    return changed != 0 && (changed & ~static_cast<uint32_t>(S_ISUID | S_ISGID)) == 0 &&
+           (changed & after) == 0;
+}
+
+static void change_mode(const Call &call, InodeRow &row, uint32_t mode, bool writer_drops_ids)
 {
     const Credentials &who = call.who;
+    bool writes = writer_drops_ids && S_ISREG(row.mode) && only_drops_ids(row.mode, mode) &&
+                  may(who, row, kMayWrite);
 
-    expect(owns(who, row), EPERM);
+    expect(writes || owns(who, row), EPERM);
     if (who.uid != 0 && !who.is_in(row.gid))
         mode &= ~static_cast<uint32_t>(S_ISGID);
     row.mode = (row.mode & ~kPermissions) | (mode & kPermissions);
@@ -91,7 +102,7 @@ dtx::Task<Node> change(Call &call, uint32_t ino, Changes changes)
     Node node = co_await held_inode(call, ino);
 
     if (changes.mode)
-        change_mode(call, node.row, *changes.mode);
+        change_mode(call, node.row, *changes.mode, changes.writer_drops_ids);
     if (changes.uid || changes.gid || changes.drops_ids)
         change_owner(call, node.row, changes);
     if (changes.atime || changes.mtime)

@@ -25,6 +25,7 @@ struct NewTime {
 /* What to change; nullopt: nothing. */
 struct Changes {
     std::optional<uint32_t> mode{}; /* permission bits; the type stays */
+    bool writer_drops_ids = false; /* a user who may write the file may take its set-ID bits away */
     std::optional<uint32_t> uid{};
     std::optional<uint32_t> gid{};
     bool drops_ids = false; /* as a change of the owner, though there may be none */
