@@ -28,6 +28,8 @@ static std::string trimmed(const std::string &text)
     return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
+static constexpr size_t kFileBytesMax = 256 << 10; /* lines of 256 servers, and more */
+
 double seconds_of(const std::string &text)
 {
     char *end = nullptr;
@@ -94,8 +96,19 @@ VolumePlace read_volume_file(const std::string &path)
     if (std::filesystem::is_directory(path, ignored))
         throw std::runtime_error(path + " is a directory; expected is the file of a volume, with a "
                                         "line \"server = URL\" for each server");
-    if (file)
-        text << file.rdbuf();
+    if (file) {
+        std::string bytes(kFileBytesMax + 1, '\0');
+
+        file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+        bytes.resize(static_cast<size_t>(file.gcount()));
+        if (bytes.size() > kFileBytesMax)
+            throw std::runtime_error(path + " has more than " + std::to_string(kFileBytesMax) +
+                                     " bytes: it is not the file of a volume, with a line "
+                                     "\"server = URL\" for each server");
+        if (file.eof())
+            file.clear();
+        text << bytes;
+    }
     if (!file)
         throw std::runtime_error(path + ": " + strerror(errno) +
                                  ": the file of the volume, with a line \"server = URL\" for each "
