@@ -26,8 +26,9 @@ dtx::Task<> mount(Client &client);
 dtx::Task<> unmount(Client &client);
 
 /* Awaited: what a client does about once a second: look_at_orphans(), give slabs back that others
- * may need (Space::share()), and become the solo client if it is alone. @dead: as there, and note that these clients have closed the volume; about every
- * tenth time. Throws dtx::Error, RPM_E_CORRUPT, at the end: an orphan is damaged. */
+ * may need (Space::share()), and become the solo client if it is alone. @dead: as of
+ * look_at_orphans(), and note that these clients have closed the volume; about every tenth time.
+ * Throws dtx::Error, RPM_E_CORRUPT, at the end: an orphan is damaged. */
 dtx::Task<> take_turn(Client &client, bool dead);
 
 /* Awaited: let go of orphans that this client has not open, and free those that no client holds.

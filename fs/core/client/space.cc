@@ -312,8 +312,8 @@ dtx::Task<bool> Space::take(Slab slab, uint64_t from)
     co_return free > 0;
 }
 
-/* Awaited: give a slab back, unless a call of this client leases it. None can lease it meanwhile, so
- * no write of this client is under way to a slab that another one may take. */
+/* Awaited: give a slab back, unless a call of this client leases it. No call can lease it
+ * meanwhile, so this client has no write under way to a slab that another client may take. */
 dtx::Task<> Space::give_back(Slab slab)
 {
     Own *own = find(slab);

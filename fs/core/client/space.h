@@ -76,9 +76,9 @@ class Space
      * uses, but the two with most free blocks, so that other clients find the free blocks. */
     dtx::Task<> share();
 
-    /* Awaited: if the last lease() found free blocks in slabs of other clients that live, wait until
-     * these have given slabs back, as share() does. False: it found none, or this client has waited
-     * for that lately. */
+    /* Awaited: if the last lease() found free blocks in slabs of other clients that live, wait
+     * until these have given slabs back, as share() does. False: it found none, or this client has
+     * waited for that in the last five seconds. */
     dtx::Task<bool> await_share();
 
   private:

@@ -30,8 +30,8 @@
 #define MEAN 8u     /* averages move by such a part of what is new */
 #define PERIOD_NS 200000000ull
 #define TRIAL_NS (PERIOD_NS / 100)
-/* A way that takes longer than so many times the other is not tried; the server is, in one period of
- * so many. */
+/* A way that takes longer than so many times the other is not tried; the server is tried in one
+ * period of so many. */
 #define TRIED 8u
 #define PROBE_AGAIN_NS 5000ull
 #define BLURRED 4u /* an answer was there for up to such a part of its time before it was seen */
