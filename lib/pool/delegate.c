@@ -100,7 +100,7 @@ static int check_claim(const struct rpmi_object *log, const struct rpmi_step *st
 /* Is [lsn, lsn + len) one piece of the ring, and where the log may have records now? */
 static int check_place(const struct rpmi_object *log, uint64_t lsn, uint64_t len)
 {
-    uint64_t capacity = log->entry.bytes - RPMI_LOG_HEADER_BYTES;
+    uint64_t capacity = rpmi_ring_bytes(log);
 
     if (!rpmi_is_aligned(lsn, RPMI_LINE_BYTES) || lsn >= RPMI_HEAD_LIMIT || len > capacity ||
         lsn % capacity > capacity - len)
@@ -126,8 +126,7 @@ int rpmi_service_carry(const struct rpmi_service *service, uint32_t client,
     if (err != 0)
         return err;
     span->area = RPMI_AREA_POOL;
-    span->offset = log->entry.offset + RPMI_LOG_HEADER_BYTES +
-                   step->offset % (log->entry.bytes - RPMI_LOG_HEADER_BYTES);
+    span->offset = rpmi_ring_place(log, step->offset);
     RPM_ASSERT(rpmi_in_bounds(span->offset, step->len, log->entry.offset + log->entry.bytes));
     return 0;
 }

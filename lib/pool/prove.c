@@ -35,17 +35,6 @@ struct rpmi_object *rpmi_log_of_id(const struct rpmi_service *service, uint64_t 
     return log->entry.id == log_id ? log : NULL;
 }
 
-static uint64_t capacity_of(const struct rpmi_object *log)
-{
-    return log->entry.bytes - RPMI_LOG_HEADER_BYTES;
-}
-
-/* Where the byte at @lsn is in the pool. */
-static uint64_t place_of(const struct rpmi_object *log, uint64_t lsn)
-{
-    return log->entry.offset + RPMI_LOG_HEADER_BYTES + lsn % capacity_of(log);
-}
-
 static uint64_t payload_sum(struct rpmi_mem *pool, uint64_t offset, uint64_t len)
 {
     unsigned char chunk[CHUNK];
@@ -72,7 +61,7 @@ static uint64_t whole_frame(const struct rpmi_service *service, const struct rpm
                             const struct rpmi_step *step, uint64_t lsn)
 {
     struct rpmi_mem *pool = service->opts.pool;
-    uint64_t at = place_of(log, lsn);
+    uint64_t at = rpmi_ring_place(log, lsn);
     uint64_t ring_end = log->entry.offset + log->entry.bytes;
     uint64_t left = step->end_lsn - lsn;
     uint64_t room = left < ring_end - at ? left : ring_end - at;
@@ -117,17 +106,17 @@ static void set_ranges(const struct rpmi_object *log, struct rpmi_proof *proof)
 {
     uint64_t first = proof->certificate.first_lsn;
     uint64_t bytes = proof->certificate.end_lsn - first;
-    uint64_t left = capacity_of(log) - first % capacity_of(log);
+    uint64_t left = rpmi_ring_bytes(log) - first % rpmi_ring_bytes(log);
 
-    RPM_ASSERT(bytes <= capacity_of(log));
+    RPM_ASSERT(bytes <= rpmi_ring_bytes(log));
     if (bytes == 0)
         return;
-    proof->range[0].offset = place_of(log, first);
+    proof->range[0].offset = rpmi_ring_place(log, first);
     proof->range[0].len = bytes < left ? bytes : left;
     proof->ranges = 1;
     if (bytes <= left)
         return;
-    proof->range[1].offset = place_of(log, first + left);
+    proof->range[1].offset = rpmi_ring_place(log, first + left);
     proof->range[1].len = bytes - left;
     proof->ranges = 2;
 }
@@ -140,7 +129,7 @@ static int check(const struct rpmi_object *log, const struct rpmi_step *step)
         return RPM_E_FENCED;
     if (!rpmi_is_aligned(step->offset, RPMI_LINE_BYTES) ||
         !rpmi_is_aligned(step->end_lsn, RPMI_LINE_BYTES) || step->end_lsn >= RPMI_HEAD_LIMIT ||
-        step->end_lsn <= step->offset || step->end_lsn - step->offset > capacity_of(log))
+        step->end_lsn <= step->offset || step->end_lsn - step->offset > rpmi_ring_bytes(log))
         return RPM_E_RANGE;
     return 0;
 }
@@ -164,7 +153,7 @@ void rpmi_service_prove(struct rpmi_service *service, const struct rpmi_step *st
         .server_epoch = service->opts.server_epoch,
     };
     memcpy(proof->key, log->certificate_key, sizeof(proof->key));
-    RPM_ASSERT(proof->certificate.end_lsn - step->offset <= capacity_of(log));
+    RPM_ASSERT(proof->certificate.end_lsn - step->offset <= rpmi_ring_bytes(log));
     set_ranges(log, proof);
 }
 

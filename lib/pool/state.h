@@ -181,6 +181,17 @@ static inline void rpmi_delegation_end(struct rpmi_object *log)
         log->agent = 0;
 }
 
+static inline uint64_t rpmi_ring_bytes(const struct rpmi_object *log)
+{
+    return log->entry.bytes - RPMI_LOG_HEADER_BYTES;
+}
+
+/* Where in the pool the byte at @lsn of a log is. */
+static inline uint64_t rpmi_ring_place(const struct rpmi_object *log, uint64_t lsn)
+{
+    return log->entry.offset + RPMI_LOG_HEADER_BYTES + lsn % rpmi_ring_bytes(log);
+}
+
 /* prove.c: the log with this id, or NULL. */
 struct rpmi_object *rpmi_log_of_id(const struct rpmi_service *service, uint64_t log_id);
 

@@ -10,13 +10,11 @@
 #include "base/err.h"
 #include "base/mac.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 _Static_assert(RPMI_CARRY_AT_PROOF + RPMI_CARRY_PROOF_BYTES == RPMI_CARRY_HEAD_BYTES,
                "the bytes follow the proof");
-_Static_assert(RPMI_CARRY_PROOF_BYTES <= RPMI_MAC_BYTES, "the front of a MAC");
+_Static_assert(RPMI_CARRY_PROOF_BYTES == RPMI_PROOF_BYTES, "as of a certificate");
 
 /* Of everything in the step but the proof itself. @mac: its front is the proof. */
 static int prove(const unsigned char *step, uint32_t bytes,
@@ -28,11 +26,9 @@ static int prove(const unsigned char *step, uint32_t bytes,
         { step, RPMI_CARRY_AT_PROOF },
         { step + RPMI_CARRY_HEAD_BYTES, bytes - RPMI_CARRY_HEAD_BYTES },
     };
-    char text[2 * RPMI_CERTIFICATE_KEY_WORDS * sizeof(uint64_t) + 1];
 
     RPM_ASSERT(bytes > RPMI_CARRY_HEAD_BYTES);
-    (void)snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, key[0], key[1]);
-    return rpmi_mac(text, chunks, sizeof(chunks) / sizeof(chunks[0]), mac);
+    return rpmi_claim_mac(key, chunks, sizeof(chunks) / sizeof(chunks[0]), mac);
 }
 
 int rpmi_carry_put(void *to, const struct rpmi_step *step,
@@ -53,14 +49,11 @@ int rpmi_carry_check(const struct rpmi_step *step, const uint64_t key[RPMI_CERTI
 {
     const unsigned char *from = (const unsigned char *)step->data - RPMI_CARRY_HEAD_BYTES;
     unsigned char mac[RPMI_MAC_BYTES];
-    unsigned char given[RPMI_MAC_BYTES];
     int err;
 
     RPM_ASSERT(step->kind == RPMI_STEP_CARRY && step->proof == from + RPMI_CARRY_AT_PROOF);
     err = prove(from, rpmi_step_bytes(step), key, mac);
     if (err != 0)
         return err;
-    memcpy(given, mac, sizeof(given)); /* compared in front only */
-    memcpy(given, step->proof, RPMI_CARRY_PROOF_BYTES);
-    return rpmi_mac_same(mac, given) ? 0 : RPM_E_DENIED;
+    return rpmi_claim_proves(mac, step->proof) ? 0 : RPM_E_DENIED;
 }

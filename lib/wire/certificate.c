@@ -20,10 +20,9 @@
 #include <stdio.h>
 
 #define AT_PROOF 48u
-#define PROOF_BYTES 16u
 
-_Static_assert(AT_PROOF + PROOF_BYTES == RPMI_CERTIFICATE_BYTES, "the proof ends it");
-_Static_assert(PROOF_BYTES <= RPMI_MAC_BYTES, "the front of a MAC");
+_Static_assert(AT_PROOF + RPMI_PROOF_BYTES == RPMI_CERTIFICATE_BYTES, "the proof ends it");
+_Static_assert(RPMI_PROOF_BYTES <= RPMI_MAC_BYTES, "the front of a MAC");
 
 static const struct rpmi_field CERTIFICATE_FIELDS[] = {
     RPMI_NUMBER(0, struct rpmi_certificate, status),
@@ -33,22 +32,39 @@ static const struct rpmi_field CERTIFICATE_FIELDS[] = {
     RPMI_NUMBER(24, struct rpmi_certificate, end_lsn),
     RPMI_NUMBER(32, struct rpmi_certificate, epoch),
     RPMI_NUMBER(36, struct rpmi_certificate, server_epoch),
-    RPMI_OWN(AT_PROOF, PROOF_BYTES, "proof"),
+    RPMI_OWN(AT_PROOF, RPMI_PROOF_BYTES, "proof"),
 };
 
 const struct rpmi_layout rpmi_certificate_layout =
     RPMI_LAYOUT("certificate", CERTIFICATE_FIELDS, RPMI_CERTIFICATE_BYTES);
 
-/* The proof of the bytes in front of it. rpmi_mac() takes a text as the key. */
+/* rpmi_mac() takes a text as the key. */
+int rpmi_claim_mac(const uint64_t key[RPMI_CERTIFICATE_KEY_WORDS], const struct rpmi_chunk *chunks,
+                   size_t n, unsigned char *mac)
+{
+    char text[2 * RPMI_CERTIFICATE_KEY_WORDS * sizeof(uint64_t) + 1];
+
+    (void)snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, key[0], key[1]);
+    return rpmi_mac(text, chunks, n, mac);
+}
+
+bool rpmi_claim_proves(const unsigned char *mac, const void *proof)
+{
+    unsigned char given[RPMI_MAC_BYTES];
+
+    memcpy(given, mac, sizeof(given)); /* compared in front only */
+    memcpy(given, proof, RPMI_PROOF_BYTES);
+    return rpmi_mac_same(mac, given);
+}
+
+/* The proof of the bytes in front of it. */
 static int prove(const unsigned char *bytes, const uint64_t key[RPMI_CERTIFICATE_KEY_WORDS],
                  unsigned char mac[RPMI_MAC_BYTES])
 {
     static const char role[] = "certificate";
     const struct rpmi_chunk chunks[] = { { role, sizeof(role) }, { bytes, AT_PROOF } };
-    char text[2 * RPMI_CERTIFICATE_KEY_WORDS * sizeof(uint64_t) + 1];
 
-    (void)snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, key[0], key[1]);
-    return rpmi_mac(text, chunks, sizeof(chunks) / sizeof(chunks[0]), mac);
+    return rpmi_claim_mac(key, chunks, sizeof(chunks) / sizeof(chunks[0]), mac);
 }
 
 int rpmi_certificate_put(void *bytes, const struct rpmi_certificate *certificate,
@@ -64,7 +80,7 @@ int rpmi_certificate_put(void *bytes, const struct rpmi_certificate *certificate
     err = prove(own, key, mac);
     if (err != 0)
         return err;
-    memcpy(own + AT_PROOF, mac, PROOF_BYTES);
+    memcpy(own + AT_PROOF, mac, RPMI_PROOF_BYTES);
     memcpy(bytes, own, sizeof(own));
     return 0;
 }
@@ -84,7 +100,6 @@ int rpmi_certificate_get(const void *bytes, const uint64_t key[RPMI_CERTIFICATE_
     struct rpmi_certificate found;
     const char *wrong;
     unsigned char mac[RPMI_MAC_BYTES];
-    unsigned char given[RPMI_MAC_BYTES];
     int err;
 
     memcpy(from, bytes, sizeof(from));
@@ -99,9 +114,7 @@ int rpmi_certificate_get(const void *bytes, const uint64_t key[RPMI_CERTIFICATE_
     err = prove(from, key, mac);
     if (err != 0)
         return err;
-    memcpy(given, mac, sizeof(given)); /* compared in front only */
-    memcpy(given, from + AT_PROOF, PROOF_BYTES);
-    if (!RPMI_CANARY(CERTIFICATE_UNCHECKED) && !rpmi_mac_same(mac, given))
+    if (!RPMI_CANARY(CERTIFICATE_UNCHECKED) && !rpmi_claim_proves(mac, from + AT_PROOF))
         return rpmi_fail(RPM_E_DENIED,
                          "a certificate whose proof is wrong: the server did not make it for this "
                          "writer's claim; check which server the agent is connected to");

@@ -11,11 +11,14 @@
 
 #include <librpm/facts.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define RPMI_CERTIFICATE_BYTES 64u
 #define RPMI_CERTIFICATE_KEY_WORDS 2u
+#define RPMI_PROOF_BYTES 16u /* the front of a MAC under that key */
 
+struct rpmi_chunk;  /* base/mac.h */
 struct rpmi_layout; /* wire/layout.h */
 extern const struct rpmi_layout rpmi_certificate_layout;
 
@@ -28,6 +31,14 @@ struct rpmi_certificate {
     uint32_t epoch;        /* of the writer's claim */
     uint32_t server_epoch; /* of the run of the server */
 };
+
+/* The MAC of @chunks under a claim's key. The first chunk names the use, as no other use does.
+ * RPM_E_NOMEM. */
+int rpmi_claim_mac(const uint64_t key[RPMI_CERTIFICATE_KEY_WORDS], const struct rpmi_chunk *chunks,
+                   size_t n, unsigned char *mac);
+
+/* Is @proof the front of @mac? Takes the same time if it is not. */
+bool rpmi_claim_proves(const unsigned char *mac, const void *proof);
 
 /* Write it with its proof under @key. RPM_E_NOMEM. */
 int rpmi_certificate_put(void *bytes, const struct rpmi_certificate *certificate,
