@@ -9,9 +9,7 @@
 #include "agent/front.h"
 #include "bench/ours.h"
 
-#include <atomic>
 #include <numeric>
-#include <thread>
 
 namespace bench
 {
@@ -78,22 +76,8 @@ double time_of(const Way &way, uint32_t writers)
 {
     uint64_t begin_ns = now_ns() + kWarmNs;
     std::vector<uint64_t> counted(writers);
-    std::vector<std::exception_ptr> failed(writers);
-    std::vector<std::thread> threads;
 
-    for (uint32_t i = 0; i < writers; i++)
-        threads.emplace_back([&, i] {
-            try {
-                counted[i] = write_records(way, i, begin_ns);
-            } catch (...) {
-                failed[i] = std::current_exception();
-            }
-        });
-    for (std::thread &thread : threads)
-        thread.join();
-    for (const std::exception_ptr &failure : failed)
-        if (failure != nullptr)
-            std::rethrow_exception(failure);
+    in_threads(writers, [&](uint32_t i) { counted[i] = write_records(way, i, begin_ns); });
     end_if_stopped();
     uint64_t all = std::accumulate(counted.begin(), counted.end(), uint64_t{ 0 });
 

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 namespace bench
 {
@@ -174,6 +176,26 @@ static void compare_append(const Testbed &testbed, const std::string &mode, Shap
         row.target = target_of(what, sides[i].name, shape);
         add_row(row, sides[0].rounds, sides[i].rounds, rows);
     }
+}
+
+void in_threads(uint32_t n, const std::function<void(uint32_t)> &body)
+{
+    std::vector<std::exception_ptr> failed(n);
+    std::vector<std::thread> threads;
+
+    for (uint32_t i = 0; i < n; i++)
+        threads.emplace_back([&, i] {
+            try {
+                body(i);
+            } catch (...) {
+                failed[i] = std::current_exception();
+            }
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    for (const std::exception_ptr &failure : failed)
+        if (failure != nullptr)
+            std::rethrow_exception(failure);
 }
 
 static nlohmann::ordered_json json_of(const Row &row)

@@ -72,6 +72,9 @@ struct Side {
 /* Run all sides in turn, burst by burst. */
 void run_rounds(std::vector<Side> &sides, const CompareOptions &options, uint32_t depth);
 
+/* Run @body in @n threads, and throw what one of them threw. */
+void in_threads(uint32_t n, const std::function<void(uint32_t)> &body);
+
 /* Show the number of the round in the progress line. */
 void show_round(const std::string &what, const std::string &against, uint32_t round,
                 const CompareOptions &options);

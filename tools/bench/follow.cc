@@ -104,27 +104,6 @@ class TailReader
     cli::Reader reader_;
 };
 
-/* Run @body in @n threads, and throw what one of them threw. */
-void in_threads(uint32_t n, const std::function<void(uint32_t)> &body)
-{
-    std::vector<std::exception_ptr> failed(n);
-    std::vector<std::thread> threads;
-
-    for (uint32_t i = 0; i < n; i++)
-        threads.emplace_back([&, i] {
-            try {
-                body(i);
-            } catch (...) {
-                failed[i] = std::current_exception();
-            }
-        });
-    for (std::thread &thread : threads)
-        thread.join();
-    for (const std::exception_ptr &failure : failed)
-        if (failure != nullptr)
-            std::rethrow_exception(failure);
-}
-
 /* Requests of a follower in a second in which nothing is appended, when all wait at once. */
 double idle_requests(const std::string &url, const Wait &wait)
 {
