@@ -91,30 +91,27 @@ VolumePlace read_volume_file(const std::string &path)
 {
     std::error_code ignored;
     std::ifstream file(path);
-    std::ostringstream text;
+    std::string text(kFileBytesMax + 1, '\0');
 
     if (std::filesystem::is_directory(path, ignored))
         throw std::runtime_error(path + " is a directory; expected is the file of a volume, with a "
                                         "line \"server = URL\" for each server");
     if (file) {
-        std::string bytes(kFileBytesMax + 1, '\0');
-
-        file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-        bytes.resize(static_cast<size_t>(file.gcount()));
-        if (bytes.size() > kFileBytesMax)
+        file.read(text.data(), static_cast<std::streamsize>(text.size()));
+        text.resize(static_cast<size_t>(file.gcount()));
+        if (text.size() > kFileBytesMax)
             throw std::runtime_error(path + " has more than " + std::to_string(kFileBytesMax) +
                                      " bytes: it is not the file of a volume, with a line "
                                      "\"server = URL\" for each server");
         if (file.eof())
             file.clear();
-        text << bytes;
     }
     if (!file)
         throw std::runtime_error(path + ": " + strerror(errno) +
                                  ": the file of the volume, with a line \"server = URL\" for each "
                                  "server, cannot be read; give another one with --conf, or --url "
                                  "for each server");
-    return parse_volume_file(path, text.str());
+    return parse_volume_file(path, text);
 }
 
 std::string volume_file(const std::string &name)

@@ -64,10 +64,15 @@ void Space::Lease::used(size_t blocks)
         }
 }
 
+void Space::forget(Slab slab)
+{
+    std::erase_if(own_, [slab](const Own &own) { return own.slab == slab; });
+}
+
 void Space::Lease::exhausted()
 {
     for (Slab slab : room_.slabs)
-        std::erase_if(space_->own_, [slab](const Own &own) { return own.slab == slab; });
+        space_->forget(slab);
     room_.slabs.clear();
 }
 
@@ -109,12 +114,7 @@ size_t Space::known_free(uint32_t shard, bool reserve) const
  * own any more. */
 dtx::Task<> Space::count_again(uint32_t shard)
 {
-    std::vector<Own> seen;
-
-    for (const Own &own : own_)
-        if (own.slab.shard == shard && !own.leased)
-            seen.push_back(own);
-
+    std::vector<Own> seen = idle(shard);
     auto body = [&](Call &call) -> dtx::Task<> {
         for (Own &own : seen) {
             auto row = co_await call.txn.read(call.tables().slabs,
@@ -333,10 +333,10 @@ dtx::Task<> Space::give_back(Slab slab)
     try {
         co_await client_.call(kSelf, body);
     } catch (...) { /* whether it was given back is not known: the client uses it no more */
-        std::erase_if(own_, [slab](const Own &each) { return each.slab == slab; });
+        forget(slab);
         throw;
     }
-    std::erase_if(own_, [slab](const Own &each) { return each.slab == slab; });
+    forget(slab);
 }
 
 /* The slabs of a shard that no call leases, those with most free blocks first. */

@@ -91,6 +91,7 @@ class Space
 
     Own *find(Slab slab);
     void add_own(Slab slab, uint32_t free);
+    void forget(Slab slab);
     size_t known_free(uint32_t shard, bool reserve) const;
     dtx::Task<> count_again(uint32_t shard);
     bool others_lease(const Room &room) const;

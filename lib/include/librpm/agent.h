@@ -12,12 +12,12 @@
  *
  * An order is a writer's request to certify some of its records. The agent sends the orders of many
  * writers to the server as one list. It keeps nothing: each certificate has a proof that only the
- * server and the writer can make. The writer
- * measures how long agent and server take, and asks the faster one; with RPM_METHOD_ORDER in its
- * options it always asks the agent. If an order gets no answer within eight times what the agent
- * takes, and 1 to 10 ms, or a wrong one, the writer has the server flush the records. It does
- * without an agent that does so for 10 ms, or four times what it takes, for 1 s, after each further
- * failure for twice as long, up to about a minute.
+ * server and the writer can make. The writer measures how long agent and server take, and asks the
+ * faster one; with RPM_METHOD_ORDER in its options it always asks the agent. If the agent has not
+ * answered within eight times its average time, at least 1 ms and at most 10 ms, or has answered
+ * wrongly, the writer has the server flush the records. If the agent answers nothing in time for
+ * 10 ms, or four times its average time, the writer sends it no order for 1 s, and for twice as
+ * long after each further failure, up to about a minute.
  *
  * An agent has three loops: the two of its front, which is a server (<librpm/server.h>) that its
  * clients connect to, and rpm_agent_work().

@@ -571,8 +571,8 @@ int rpmi_order_open(struct rpmi_link *inner, const struct rpmi_agent_address *ad
     order->epoll_fd = open_events(inner);
     /* The user gives the connection up after timeout_us: leave the server time for its part. */
     order->limit_ns = timeout_us * 1000 / 2;
-    err = address->carry[0] != '\0' ? rpmi_carry_ask(inner, address->carry, timeout_us) : 0;
-    order->carries = err == 0 && address->carry[0] != '\0';
+    order->carries = address->carry[0] != '\0';
+    err = order->carries ? rpmi_carry_ask(inner, address->carry, timeout_us) : 0;
     if (err == 0)
         err = open_rings(order, inner);
     if (err == 0)
