@@ -6,7 +6,10 @@
 #include "unit/fs/file/files.h"
 
 #include <cerrno>
+#include <chrono>
+#include <future>
 #include <set>
+#include <thread>
 
 using rfs::kBlockBytes;
 using rfs::kRootIno;
@@ -142,7 +145,7 @@ TEST_CASE("fs: clients of a full volume share the slabs that have free blocks", 
     CHECK(error_of([&] { (void)lease_of(first, 0, 4 * rfs::kSlabBlocks); }) == ENOSPC);
 }
 
-TEST_CASE("fs: a call in a full volume waits until other clients give slabs back", "[unit]")
+TEST_CASE("fs: a call in a full volume fails while other clients keep their slabs", "[unit]")
 {
     TestVolume volume(1, 1, "", { 400, 4 });
     rfs::Client second(*volume.open);
@@ -156,6 +159,25 @@ TEST_CASE("fs: a call in a full volume waits until other clients give slabs back
     CHECK(error_of([&] {
               (void)second.finish(rfs::write_file(second, rfs::kSelf, ino, { 0, "x", 1 }));
           }) == 0);
+}
+
+TEST_CASE("fs: a call in a full volume waits until other clients give slabs back", "[unit]")
+{
+    TestVolume volume(1, 1, "", { 400, 4 });
+    uint32_t ino = make_file(volume, kRootIno, "f");
+    std::promise<void> full;
+    std::thread other([&] {
+        rfs::Client client(*volume.open);
+
+        (void)lease_of(client, 0, 4 * kUsable);
+        full.set_value();
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        client.finish(client.space().share());
+    });
+
+    full.get_future().wait();
+    CHECK(error_of([&] { (void)write_at(volume, ino, 0, "x"); }) == 0);
+    other.join();
 }
 
 TEST_CASE("fs: the slabs of a dead client are taken, those of a live one are not", "[unit]")
