@@ -31,7 +31,7 @@ namespace rfs
 static constexpr uint64_t kReportNs = 1000000000;  /* between two lines of the log, at least */
 static constexpr uint64_t kRepeatNs = 10000000000; /* between two equal lines, at least */
 static constexpr uint32_t kDeadTurns = 10; /* of so many looks at orphans, one asks who died */
-static constexpr int kReceivedAtOnce = 16; /* requests, before those received go on */
+static constexpr unsigned kLookEvery = 64; /* of so many requests, one looks for other events */
 static constexpr size_t kSpareMax = 16;    /* buffers that are kept */
 /* How long a daemon that ends waits for servers that do not answer. If it cannot leave the volume
  * in that time, other clients find it dead, and clean up after it. */
@@ -309,41 +309,42 @@ static void watch(const Owned &events, int fd)
                                 "cannot watch the mount's requests (epoll)");
 }
 
-/* Awaited: starts a coroutine for each request. */
+void Daemon::look_for_events(int events, int signals, int timer)
+{
+    std::array<epoll_event, 3> happened;
+    int count = epoll_wait(events, happened.data(), happened.size(), 0);
+
+    for (int i = 0; i < count; i++) {
+        int fd = happened[static_cast<size_t>(i)].data.fd;
+        uint64_t times = 0;
+
+        if (fd == signals) {
+            ending_ = true;
+        } else if (fd == timer) {
+            (void)!::read(fd, &times, sizeof(times));
+            client_.session().start(turn());
+            client_.session().start(beat());
+        }
+    }
+}
+
+/* Awaited: starts a coroutine for each request. Each time that the session finds the descriptor of
+ * the events readable, this reads one request, without asking first whether there is one or a
+ * second one: that would be two system calls more for each request, of three. */
 dtx::Task<> Daemon::receive(fuse_session *session)
 {
     Owned events(epoll_create1(EPOLL_CLOEXEC));
     Owned signals = ending_signals();
     Owned timer = every_second();
-    int kernel = fuse_session_fd(session);
+    unsigned received = 0;
 
-    watch(events, kernel);
+    watch(events, fuse_session_fd(session));
     watch(events, signals.get());
     watch(events, timer.get());
     while (fuse_session_exited(session) == 0 && (!ending_ || refresher_->is_busy())) {
-        std::array<epoll_event, 3> happened;
-
         co_await client_.session().readable(events.get());
-        int count = epoll_wait(events.get(), happened.data(), happened.size(), 0);
-
-        for (int i = 0; i < count; i++) {
-            int fd = happened[static_cast<size_t>(i)].data.fd;
-            uint64_t times = 0;
-
-            if (fd == signals.get()) {
-                ending_ = true;
-            } else if (fd == timer.get()) {
-                (void)!::read(fd, &times, sizeof(times));
-                client_.session().start(turn());
-                client_.session().start(beat());
-            }
-        }
-        for (int i = 0; i < kReceivedAtOnce && fuse_session_exited(session) == 0; i++) {
-            bool more = receive_one(session);
-
-            if (!more)
-                break;
-        }
+        if (!receive_one(session) || ++received % kLookEvery == 0)
+            look_for_events(events.get(), signals.get(), timer.get());
     }
     client_.session().end_waits_at(dtx::now_ns() + kEndNs);
 }

@@ -206,6 +206,7 @@ class Daemon
 
     dtx::Task<> receive(fuse_session *session);
     bool receive_one(fuse_session *session);
+    void look_for_events(int events, int signals, int timer);
     dtx::Task<> turn();
     dtx::Task<> beat();
 
