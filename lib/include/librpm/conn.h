@@ -5,7 +5,8 @@
  *
  * URLs: "shm:NAME[,mode=auto|direct|ring][,wrap=trace+count]",
  * "verbs://HOST:PORT[/POOL]", "tcp://HOST:PORT[/POOL][,tls=CAFILE]", "unix:NAME",
- * "sim:seed=N,preset=P"; all but shm: in mode direct take ",agent=URL", an agent (agent.h).
+ * "sim:seed=N,preset=P"; all but shm: in mode direct take ",agent=URL", an agent (agent.h), with
+ * '+' in front of each option of the agent's URL: ",agent=tcp://HOST:PORT+tls=CAFILE".
  */
 #ifndef LIBRPM_CONN_H
 #define LIBRPM_CONN_H

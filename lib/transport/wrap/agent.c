@@ -25,6 +25,13 @@ int rpmi_agent_set_address(struct rpmi_agent_address *address, const char *url, 
         (secret != NULL && strlen(secret) >= sizeof(address->secret)))
         return rpmi_fail(RPM_E_INVAL, "agent=%.40s...: the URL or the secret is too long", url);
     (void)snprintf(address->url, sizeof(address->url), "%s", url);
+    for (char *c = address->url; (c = strchr(c, '+')) != NULL;)
+        *c = ',';
+    if (strstr(address->url, ",agent=") != NULL)
+        return rpmi_fail(RPM_E_INVAL,
+                         "agent=%s names an agent of the agent; expected is the address at which "
+                         "rpm-agent listens (--listen)",
+                         url);
     (void)snprintf(address->secret, sizeof(address->secret), "%s", secret != NULL ? secret : "");
     return 0;
 }

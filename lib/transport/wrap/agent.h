@@ -87,7 +87,8 @@ struct rpmi_agent {
     struct rpmi_fetch fetch;
 };
 
-/* Fill in the texts. RPM_E_INVAL: the URL or the secret is too long. */
+/* Fill in the texts; each '+' of @url stands for a comma. RPM_E_INVAL: the URL or the secret is too
+ * long, or the URL names an agent of its own. */
 int rpmi_agent_set_address(struct rpmi_agent_address *address, const char *url, const char *secret);
 
 /*

@@ -133,6 +133,31 @@ TEST_CASE("tls: if only one side uses TLS, the error says how to change the URL"
     CHECK(dial(under_tls.listener_url() + ",tls=" + ca.trusted()) == 0);
 }
 
+TEST_CASE("tls: the URL of an agent may have options, each after a plus sign", "[unit]")
+{
+    Dir dir;
+    Authority ca(dir / "");
+    Authority other(dir / "", "other");
+    ca.issue("front", "IP:127.0.0.1");
+    support::ServerOpts plain;
+    plain.listen = "unix:" + (dir / "server");
+    Server server(plain);
+    Server front(encrypted(dir, "front")); // any server answers as an agent's does
+    const std::string both = plain.listen + ",agent=" + front.listener_url();
+    std::string why;
+    rpmi_link *link = nullptr;
+
+    REQUIRE(dial(both + "+tls=" + ca.trusted(), nullptr, &link) == 0);
+    CHECK(link->stats.agent_setup_ns > 0);
+    link->ops->close(link);
+
+    CHECK(dial(both + "+tls=" + other.trusted(), &why) == RPM_E_DENIED);
+    CHECK(dial(both, &why) == RPM_E_PROTO);
+    CHECK(contains(why, "tls=CAFILE"));
+    CHECK(dial(both + "+tls=" + ca.trusted() + "+agent=unix:other", &why) == RPM_E_INVAL);
+    CHECK(contains(why, "names an agent of the agent"));
+}
+
 TEST_CASE("tls: invalid certificate and key files are refused", "[unit]")
 {
     Dir dir;

@@ -219,6 +219,9 @@ TEST_CASE("agent: only what is plainly another address fails to open", "[unit]")
     CHECK(rpmi_agent_open(&agent, &address, -1, 0, TIMEOUT_US) == RPM_E_NOCAP);
     CHECK(rpmi_agent_set_address(&address, std::string(RPMI_URL_BYTES_MAX, 'x').c_str(), nullptr) ==
           RPM_E_INVAL);
+    CHECK(rpmi_agent_set_address(&address, "tcp://h:1+tls=f+agent=unix:a", nullptr) == RPM_E_INVAL);
+    REQUIRE(rpmi_agent_set_address(&address, "tcp://h:1+tls=f+mode=ring", nullptr) == 0);
+    CHECK(std::string(address.url) == "tcp://h:1,tls=f,mode=ring");
 }
 
 TEST_CASE("agent: claims are known by their keys, until these end", "[unit]")
