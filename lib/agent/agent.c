@@ -240,6 +240,9 @@ int rpm_agent_stats(const struct rpm_agent *agent, struct rpm_agent_stats *stats
         .dials = __atomic_load_n(&from->dials, __ATOMIC_RELAXED),
         .staged = __atomic_load_n(&agent->decisions.staged, __ATOMIC_RELAXED),
         .carried = __atomic_load_n(&from->carried, __ATOMIC_RELAXED),
+        .setup_ns = __atomic_load_n(&from->setup_ns, __ATOMIC_RELAXED),
+        .hold_ns = __atomic_load_n(&from->hold_ns, __ATOMIC_RELAXED),
+        .execute_ns = __atomic_load_n(&from->execute_ns, __ATOMIC_RELAXED),
     };
 
     return rpmi_opts_out(stats, &found, sizeof(found));

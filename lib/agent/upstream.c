@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/err.h"
 #include "transport/wrap/carry.h"
@@ -37,6 +38,7 @@ int rpmi_upstream_dial(struct rpmi_upstream *upstream)
         .staging_bytes = STAGING,
         .secret = upstream->secret,
     };
+    uint64_t begun_ns = rpmi_clock_ns();
     struct rpmi_link *link;
     int err;
 
@@ -63,6 +65,7 @@ int rpmi_upstream_dial(struct rpmi_upstream *upstream)
         return err;
     }
     count(&upstream->stats.dials, 1);
+    __atomic_store_n(&upstream->stats.setup_ns, rpmi_clock_ns() - begun_ns, __ATOMIC_RELAXED);
     upstream->retry_ns = RPMI_UPSTREAM_RETRY_NS;
     return 0;
 }
@@ -98,7 +101,7 @@ static void lose(struct rpmi_upstream *upstream, uint64_t now_ns)
 }
 
 /* Part the answer among the orders, in the order in which their PROVEs were sent. */
-static void part(struct rpmi_upstream *upstream)
+static void part(struct rpmi_upstream *upstream, uint64_t now_ns)
 {
     const unsigned char *from = upstream->answer + RPMI_STEPS_ANSWER_HEAD;
 
@@ -112,6 +115,8 @@ static void part(struct rpmi_upstream *upstream)
         from += bytes;
         rpmi_orders_answer(upstream->front, order, 0);
     }
+    count(&upstream->stats.hold_ns, upstream->sent_ns - upstream->begun_ns);
+    count(&upstream->stats.execute_ns, now_ns - upstream->sent_ns);
     count(&upstream->stats.orders, upstream->taken);
     count(&upstream->stats.carried, upstream->steps - upstream->proves);
     upstream->expected = upstream->taken;
@@ -131,7 +136,7 @@ static bool take_answer(struct rpmi_upstream *upstream, uint64_t now_ns)
     if (n == 1 && done.status == 0 && upstream->sent &&
         rpmi_steps_answer_get(upstream->answer, upstream->steps, &carried) == 0 &&
         carried == upstream->steps)
-        part(upstream);
+        part(upstream, now_ns);
     else
         lose(upstream, now_ns);
     return true;
@@ -170,7 +175,7 @@ static bool gather(struct rpmi_upstream *upstream)
 static bool is_held(const struct rpmi_upstream *upstream, uint64_t now_ns)
 {
     return upstream->holds && upstream->taken < upstream->expected &&
-           now_ns < upstream->hold_until_ns;
+           now_ns < upstream->begun_ns + RPMI_UPSTREAM_HOLD_NS;
 }
 
 static bool send_list(struct rpmi_upstream *upstream, uint64_t now_ns)
@@ -186,13 +191,14 @@ static bool send_list(struct rpmi_upstream *upstream, uint64_t now_ns)
     if (upstream->sent)
         return false;
     if (upstream->taken == 0)
-        upstream->hold_until_ns = now_ns + RPMI_UPSTREAM_HOLD_NS;
+        upstream->begun_ns = now_ns;
     gathered = gather(upstream);
     if (upstream->taken == 0 || is_held(upstream, now_ns))
         return gathered;
     op.body_bytes = upstream->bytes;
     op.len = RPMI_STEPS_ANSWER_HEAD + (uint64_t)upstream->proves * RPMI_CERTIFICATE_BYTES;
     upstream->sent = true;
+    upstream->sent_ns = now_ns;
     if (upstream->link->ops->post(upstream->link, &op, 1) == 1)
         count(&upstream->stats.lists, 1);
     else

@@ -26,6 +26,9 @@ struct rpmi_upstream_stats {
     uint64_t failed;
     uint64_t dials;
     uint64_t carried;
+    uint64_t setup_ns;   /* the last time that it was dialled */
+    uint64_t hold_ns;    /* of the lists answered: from the first order until it was sent, */
+    uint64_t execute_ns; /* and from then until its answer */
 };
 
 struct rpmi_upstream {
@@ -40,12 +43,13 @@ struct rpmi_upstream {
     unsigned char *answer;
     uint32_t taken; /* orders in the list that is held or outstanding; 0: there is none */
     uint32_t steps;
-    uint32_t proves;        /* of these; the others are CARRYs */
-    uint32_t bytes;         /* of that list */
-    bool sent;              /* it is outstanding */
-    bool holds;             /* lists may be held */
-    uint32_t expected;      /* orders in the list before */
-    uint64_t hold_until_ns; /* of a list that is held */
+    uint32_t proves;   /* of these; the others are CARRYs */
+    uint32_t bytes;    /* of that list */
+    bool sent;         /* it is outstanding */
+    bool holds;        /* lists may be held */
+    uint32_t expected; /* orders in the list before */
+    uint64_t begun_ns; /* the list: when it got its first order, and when it was sent */
+    uint64_t sent_ns;
     struct rpmi_held_order *order[RPMI_UPSTREAM_STEPS];
     uint64_t retry_ns;
     uint64_t dial_at_ns;

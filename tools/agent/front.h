@@ -11,6 +11,8 @@
 
 #include <atomic>
 #include <functional>
+#include <iomanip>
+#include <sstream>
 
 struct AgentFrontOptions {
     std::string pool;
@@ -118,10 +120,23 @@ class AgentFront
         return std::to_string(stats.orders) + " orders in " + std::to_string(stats.lists) +
                " lists, " + std::to_string(stats.failed) + " refused, " +
                std::to_string(stats.carried) + " pieces carried" +
-               (stats.staged == 0 ? "" : ", " + std::to_string(stats.staged) + " decisions staged");
+               (stats.staged == 0 ? ""
+                                  : ", " + std::to_string(stats.staged) + " decisions staged") +
+               (stats.lists == 0 ? ""
+                                 : "; a list was held " + us_each(stats.hold_ns, stats.lists) +
+                                       " us, and was at the server " +
+                                       us_each(stats.execute_ns, stats.lists) + " us");
     }
 
   private:
+    static std::string us_each(uint64_t ns, uint64_t lists)
+    {
+        std::ostringstream text;
+
+        text << std::fixed << std::setprecision(1)
+             << static_cast<double>(ns) / static_cast<double>(lists) / 1000;
+        return text.str();
+    }
     void start(std::function<int()> loop)
     {
         threads_.push_back(without_signals([this, loop] {

@@ -66,13 +66,16 @@ static inline struct rpm_agent_opts rpm_agent_opts_init(void)
 }
 
 struct rpm_agent_stats {
-    size_t size;      /* sizeof this struct as the caller compiled it */
-    uint64_t orders;  /* answered; each certifies the records of one or several flushes */
-    uint64_t lists;   /* sent to the server; each has the records of one or several orders */
-    uint64_t failed;  /* orders that could not be answered, because the server was away */
-    uint64_t dials;   /* connections made to the server */
-    uint64_t staged;  /* decisions of its logs, see <librpm/decision.h> */
-    uint64_t carried; /* pieces of logs, of one or several records each, sent to the server */
+    size_t size;         /* sizeof this struct as the caller compiled it */
+    uint64_t orders;     /* answered; each certifies the records of one or several flushes */
+    uint64_t lists;      /* sent to the server; each has the records of one or several orders */
+    uint64_t failed;     /* orders that could not be answered, because the server was away */
+    uint64_t dials;      /* connections made to the server */
+    uint64_t staged;     /* decisions of its logs, see <librpm/decision.h> */
+    uint64_t carried;    /* pieces of logs, of one or several records each, sent to the server */
+    uint64_t setup_ns;   /* what connecting to the server took, the last time */
+    uint64_t hold_ns;    /* of all lists answered: from the first order until the list was sent, */
+    uint64_t execute_ns; /* and from then until the server's answer */
 };
 
 static inline struct rpm_agent_stats rpm_agent_stats_init(void)

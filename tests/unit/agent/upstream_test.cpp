@@ -21,6 +21,7 @@ struct Bench {
     support::Server front_server{ without_threads() };
     rpm_server *front = front_server.get();
     rpmi_upstream upstream = {};
+    uint64_t now_ns = 0; // of the turns in which clients wait
 
     Bench()
     {
@@ -120,7 +121,7 @@ struct Client {
         int found = 0;
 
         while ((err = ask()) == RPMI_HELD && rpmi_clock_ns() < until_ns)
-            rpmi_upstream_turn(&bench.upstream, 0);
+            rpmi_upstream_turn(&bench.upstream, bench.now_ns);
         REQUIRE(err == 0);
         for (uint32_t i = 0; i < n; i++)
             found = rpmi_certificate_get(
@@ -156,7 +157,7 @@ TEST_CASE("upstream: a list is held until it has as many orders as the one befor
     Client one(bench, 1, 1);
     Client two(bench, 2, 1);
     rpmi_upstream &upstream = bench.upstream;
-    uint64_t now_ns = 1000;
+    uint64_t &now_ns = bench.now_ns = 1000;
 
     upstream.holds = true;
     CHECK(one.ask() == RPMI_HELD);
@@ -173,15 +174,20 @@ TEST_CASE("upstream: a list is held until it has as many orders as the one befor
     CHECK(two.ask() == RPMI_HELD);
     CHECK(rpmi_upstream_turn(&upstream, now_ns + RPMI_UPSTREAM_HOLD_NS - 1));
     CHECK(upstream.sent);
+    now_ns += RPMI_UPSTREAM_HOLD_NS + 500;
     CHECK(one.status() == RPM_E_NOENT);
     CHECK(two.status() == RPM_E_NOENT);
     CHECK(upstream.stats.lists == 2);
+    CHECK(upstream.stats.hold_ns == RPMI_UPSTREAM_HOLD_NS - 1);
+    CHECK(upstream.stats.execute_ns == 501);
+    CHECK(upstream.stats.setup_ns > 0);
 
     now_ns += 1000000;
     CHECK(one.ask() == RPMI_HELD); // alone: it waits once, and then no more
     CHECK(rpmi_upstream_turn(&upstream, now_ns));
     CHECK_FALSE(upstream.sent);
-    CHECK(rpmi_upstream_turn(&upstream, now_ns + RPMI_UPSTREAM_HOLD_NS));
+    now_ns += RPMI_UPSTREAM_HOLD_NS;
+    CHECK(rpmi_upstream_turn(&upstream, now_ns));
     CHECK(upstream.sent);
     CHECK(one.status() == RPM_E_NOENT);
     CHECK(one.ask() == RPMI_HELD);
