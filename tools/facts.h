@@ -91,6 +91,7 @@ inline Json json(const rpm_facts &facts)
             out["methods"].push_back(rpm_method_name(static_cast<rpm_method>(m)));
     out["memory_node"] = node(facts.memory_node);
     out["port_node"] = node(facts.port_node);
+    out["pool_starts"] = facts.pool_starts == 0 ? Json() : Json(facts.pool_starts);
     out["modelled"] = facts.modelled != 0;
     return out;
 }

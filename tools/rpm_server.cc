@@ -132,7 +132,7 @@ std::string stats_json(rpm_server *server)
          << ",\"fenced\":" << stats.fenced << ",\"locks_freed\":" << stats.locks_freed
          << ",\"pool_bytes\":" << stats.pool_bytes
          << ",\"pool_free_bytes\":" << stats.pool_free_bytes << ",\"agents\":" << stats.agents
-         << ",\"carried\":" << stats.carried << "}";
+         << ",\"carried\":" << stats.carried << ",\"pool_starts\":" << stats.pool_starts << "}";
     return text.str();
 }
 
@@ -230,7 +230,8 @@ std::string ready_text(rpm_server *server, const Options &options)
          << cli::size_text(static_cast<double>(stats.pool_bytes)) << ", medium "
          << rpm_medium_name(static_cast<rpm_medium>(facts.medium)) << ", domain "
          << rpm_domain_name(static_cast<rpm_domain>(facts.domain))
-         << (facts.domain_declared != 0 ? " (declared)" : "");
+         << (facts.domain_declared != 0 ? " (declared)" : "") << ", start " << facts.pool_starts
+         << " of the pool";
     if (shm)
         text << ", direct "
              << ((facts.methods & (1u << RPM_METHOD_STORE)) != 0 ? "lent to its user"

@@ -66,6 +66,8 @@ int rpm_facts_text(const struct rpm_facts *facts, char *buffer, size_t bytes)
     add_methods(&text, known.methods);
     add_node(&text, "memory node", known.memory_node);
     add_node(&text, "port node", known.port_node);
+    if (known.pool_starts != 0)
+        rpmi_text_add(&text, "pool starts: %u\n", known.pool_starts);
     rpmi_text_add(&text, "source: %s\n",
                   known.modelled != 0 ? "device model (modelled, not measured)"
                                       : "the machine that holds the memory");

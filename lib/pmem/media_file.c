@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "pmem/probe.h"
 #include "wire/field.h"
+#include "wire/start.h"
 #include "wire/super.h"
 
 #include <fcntl.h>
@@ -120,9 +121,11 @@ static int check_kind(const struct stat *st, const char *path)
 }
 
 /* Is a piece of the pool as formatting finds or leaves it: zeros, or, in front of @dir_end, free
- * directory entries? */
+ * directory entries and a start counter of 0? */
 static bool is_new(const unsigned char *piece, uint64_t at, uint64_t dir_end)
 {
+    if (at < RPMI_DIR_OFFSET)
+        return rpmi_start_is_new(piece, at, RPMI_DIRENT_BYTES);
     return at < dir_end ? rpmi_dirent_is_new(piece) : rpmi_all_zero(piece, RPMI_DIRENT_BYTES);
 }
 
@@ -131,7 +134,7 @@ static int rest_is_new(int fd, uint64_t bytes, const char *path)
 {
     unsigned char block[8 * RPMI_DIRENT_BYTES];
     off_t at = RPMI_SUPER_BYTES;
-    uint64_t dir_end = RPMI_SUPER_BYTES + (uint64_t)rpmi_super_entries(bytes) * RPMI_DIRENT_BYTES;
+    uint64_t dir_end = RPMI_DIR_OFFSET + (uint64_t)rpmi_super_entries(bytes) * RPMI_DIRENT_BYTES;
 
     while ((uint64_t)at < bytes) {
         off_t data = lseek(fd, at, SEEK_DATA);

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "wire/start.h"
 
 #include <inttypes.h>
 
@@ -27,7 +28,7 @@ int rpmi_pool_format(struct rpmi_mem *pool, uint64_t pool_id)
         .version = RPMI_FORMAT_VERSION,
         .pool_id = pool_id,
         .pool_bytes = pool->bytes,
-        .dir_offset = RPMI_SUPER_BYTES,
+        .dir_offset = RPMI_DIR_OFFSET,
         .entries = rpmi_super_entries(pool->bytes),
     };
     unsigned char *block;
@@ -64,7 +65,11 @@ static int write_all(struct rpmi_mem *pool, const struct rpmi_super *super,
     if (err != 0)
         return err;
     rpmi_mem_store(pool, 0, block, RPMI_SUPER_BYTES);
-    err = rpmi_mem_persist(pool, 0, RPMI_SUPER_BYTES);
+    rpmi_start_put(word, &(struct rpmi_start_count){ .starts = 0 });
+    for (uint32_t copy = 0; copy < RPMI_START_COPIES; copy++)
+        rpmi_mem_store(pool, RPMI_START_AT + (uint64_t)copy * RPMI_START_STRIDE, word,
+                       sizeof(word));
+    err = rpmi_mem_persist(pool, 0, RPMI_DIR_OFFSET);
     if (err != 0)
         return err;
     /* 8 bytes at once: a power cut before this store leaves memory that is not a pool. */

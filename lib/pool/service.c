@@ -86,6 +86,8 @@ int rpmi_service_open(const struct rpmi_service_opts *opts, struct rpmi_service 
         err = objects_alloc(fresh);
     if (err == 0)
         err = rpmi_dir_load(fresh);
+    if (err == 0)
+        err = rpmi_count_start(fresh);
     if (err != 0) {
         rpmi_service_close(&fresh);
         return err;
@@ -330,6 +332,12 @@ void rpmi_service_call(struct rpmi_service *service, uint32_t client, const stru
         (void)snprintf(reply->text, sizeof(reply->text), "%s", rpm_last_error());
     RPM_ASSERT(reply->status <= 0);
     RPM_ASSERT_SLOW(rpmi_service_check_invariants(service));
+}
+
+uint32_t rpmi_service_starts(const struct rpmi_service *service)
+{
+    RPM_ASSERT(service->starts != 0); /* an open service has counted its start */
+    return service->starts;
 }
 
 uint64_t rpmi_service_free_bytes(const struct rpmi_service *service)

@@ -68,7 +68,8 @@ struct rpmi_service_opts {
  * RPM_E_INVAL (size), RPM_E_NOMEM, RPM_E_IO. */
 int rpmi_pool_format(struct rpmi_mem *pool, uint64_t pool_id);
 
-/* RPM_E_NOENT (all zeros), RPM_E_FOREIGN, RPM_E_VERSION, RPM_E_CORRUPT, RPM_E_NOMEM. */
+/* Counts as a start of the pool. RPM_E_NOENT (all zeros), RPM_E_FOREIGN, RPM_E_VERSION,
+ * RPM_E_CORRUPT, RPM_E_LIMIT (too many starts), RPM_E_NOMEM, RPM_E_IO. */
 int rpmi_service_open(const struct rpmi_service_opts *opts, struct rpmi_service **service);
 
 /* A new client. RPM_E_LIMIT: too many. @client is never 0 and never reused in one run. */
@@ -141,6 +142,9 @@ int rpmi_service_carry(const struct rpmi_service *service, uint32_t client,
 
 /* How many clients are declared agents. */
 uint32_t rpmi_service_agents(const struct rpmi_service *service);
+
+/* How many servers have started with this pool, this one included. */
+uint32_t rpmi_service_starts(const struct rpmi_service *service);
 
 /* Bytes of the pool that no object uses. */
 uint64_t rpmi_service_free_bytes(const struct rpmi_service *service);

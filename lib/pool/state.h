@@ -78,6 +78,7 @@ struct rpmi_service {
     struct rpmi_tally *tally;       /* objects_n; of invariants.c */
     uint32_t clients_max;
     uint32_t last_id; /* given to a client */
+    uint32_t starts;  /* of servers with this pool, this one included */
     uint64_t claims;
     uint64_t fenced;
     struct rpmi_client clients[]; /* clients_max */
@@ -147,6 +148,9 @@ const struct rpmi_object *rpmi_dir_next(const struct rpmi_service *service, cons
 int rpmi_dir_create(struct rpmi_service *service, const struct rpmi_call *call);
 /* RPM_E_IO. */
 int rpmi_dir_remove(struct rpmi_service *service, uint32_t index);
+
+/* start.c: count this start in the pool, durably. RPM_E_CORRUPT, RPM_E_LIMIT, RPM_E_IO. */
+int rpmi_count_start(struct rpmi_service *service);
 
 /* place.c */
 /* An area: bytes for objects, free ones, how many of these are in one piece, and its objects. */

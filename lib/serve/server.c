@@ -229,6 +229,8 @@ int rpm_server_open(const struct rpm_server_opts *opts, struct rpm_server **serv
             "a certificate was given, but no address uses it: add ,tls=on to a tcp:// address");
     if (err == 0)
         err = open_service(fresh, &wanted); /* may format the pool: after all else that can fail */
+    if (err == 0)
+        fresh->facts.pool_starts = rpmi_service_starts(fresh->service);
     if (err != 0) {
         if (fresh->pool.mem.ops != NULL)
             rpmi_media_undo(&fresh->pool);
@@ -268,6 +270,7 @@ int rpm_server_stats(struct rpm_server *server, struct rpm_server_stats *stats)
         .locks_freed = __atomic_load_n(&from->locks_freed, __ATOMIC_RELAXED),
         .pool_bytes = server->pool.mem.bytes,
         .carried = __atomic_load_n(&from->carried, __ATOMIC_RELAXED),
+        .pool_starts = server->facts.pool_starts,
     };
 
     rpmi_serve_lock(server);

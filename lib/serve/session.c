@@ -67,6 +67,7 @@ int rpmi_session_enter(struct rpmi_listener *listener, struct rpmi_session *sess
         .facts = listener->facts,
         .steps = RPMI_SERVE_STEPS,
     };
+    accepted->facts.pool_starts = server->facts.pool_starts;
     rpmi_count(&server->stats.accepted, 1);
     rpmi_count(&server->stats.clients, 1);
     return 0;

@@ -29,7 +29,9 @@
 #define RPMI_AUTH_BYTES 192u
 #define RPMI_SEALED_BYTES (RPMI_ACCEPT_BYTES + RPMI_MAC_BYTES) /* an accept message and its proof */
 #define RPMI_BESIDE_BYTES_MAX 64u
-#define RPMI_HANDSHAKE_VERSION 3u /* 1: an auth message began "RPMETRY"; 2: no certificates */
+/* 1: an auth message began "RPMETRY"; 2: no certificates; 3: no start counter, no claims by epoch
+ */
+#define RPMI_HANDSHAKE_VERSION 4u
 
 _Static_assert(RPMI_NET_HELLO_BYTES <= 56, "private data of a connection request");
 _Static_assert(RPMI_CHALLENGE_BYTES <= 148, "private data of a refusal");

@@ -26,7 +26,7 @@
 #define HELLO_MAGIC 0x4f4c4c45484d5052ull  /* "RPMHELLO" */
 #define ACCEPT_MAGIC 0x4d434c45574d5052ull /* "RPMWELCM" */
 
-#define FACTS 13
+#define FACTS 14
 
 /* A server says nothing of RPM_METHOD_ORDER, which depends on the client's agent. */
 #define METHODS_END (1u << RPM_METHOD_ORDER)
@@ -66,6 +66,7 @@ static const struct rpmi_field ACCEPT_FIELDS[] = {
     RPMI_NUMBER(104, struct rpmi_accept, facts.modelled),
     RPMI_NUMBER(108, struct rpmi_accept, steps),
     RPMI_TEXT(112, struct rpmi_accept, text),
+    RPMI_NUMBER(272, struct rpmi_accept, facts.pool_starts),
 };
 
 const struct rpmi_layout rpmi_hello_layout = RPMI_LAYOUT("hello", HELLO_FIELDS, RPMI_HELLO_BYTES);

@@ -14,7 +14,7 @@
 
 #define RPMI_HELLO_BYTES 256u
 #define RPMI_ACCEPT_BYTES 384u
-#define RPMI_PROTOCOL_VERSION 2u /* 1: no certificates */
+#define RPMI_PROTOCOL_VERSION 3u /* 1: no certificates; 2: no start counter, no claims by epoch */
 #define RPMI_SECRET_BYTES 128u
 #define RPMI_ACCEPT_TEXT_BYTES 160u
 

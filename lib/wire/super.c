@@ -29,7 +29,7 @@
 #define SUPER_AT_VERSION 8
 #define SUPER_AT_ENTRIES 48
 #define SUPER_AT_ENTRY_BYTES 52
-#define SUPER_AT_SUM 4088
+#define SUPER_AT_SUM 2040
 
 #define DIRENT_USED 0x01595254454d5052ull /* "RPMETRY", version 1; never all zeros */
 #define DIRENT_FREE 0x01454552464d5052ull /* "RPMFREE", version 1 */
@@ -115,7 +115,8 @@ int rpmi_super_get(const void *block, uint64_t pool_bytes, struct rpmi_super *su
     if (found.version != RPMI_FORMAT_VERSION)
         return rpmi_fail(RPM_E_VERSION,
                          "the pool has format version %" PRIu32
-                         ", expected is %u; serve it with the librpm that made it",
+                         ", expected is %u; serve it with the librpm that made it, and copy its "
+                         "logs by 'rpm-log cat' and 'rpm-log append' to a pool of this one",
                          found.version, RPMI_FORMAT_VERSION);
     if (rpmi_load64(from + SUPER_AT_SUM) != super_sum(from))
         return rpmi_fail(RPM_E_CORRUPT,
@@ -226,7 +227,7 @@ static bool super_is_sound(const struct rpmi_super *super)
            rpmi_is_aligned(super->pool_bytes, RPMI_PAGE_BYTES) &&
            rpmi_is_aligned(super->dir_offset, RPMI_XPLINE_BYTES) &&
            rpmi_is_aligned(super->data_offset, RPMI_PAGE_BYTES) &&
-           super->dir_offset >= RPMI_SUPER_BYTES && super->data_offset <= super->pool_bytes &&
+           super->dir_offset >= RPMI_DIR_OFFSET && super->data_offset <= super->pool_bytes &&
            rpmi_in_bounds(super->dir_offset, dir_bytes, super->data_offset);
 }
 
@@ -274,7 +275,7 @@ static bool dirent_is_sound(const struct rpmi_dirent *entry, uint64_t pool_bytes
         return false;
     if (entry->kind == RPM_KIND_LOG && entry->bytes < RPMI_LOG_HEADER_BYTES + RPMI_LOG_CAPACITY_MIN)
         return false;
-    return entry->bytes > 0 && entry->offset >= RPMI_SUPER_BYTES &&
+    return entry->bytes > 0 && entry->offset >= RPMI_DIR_OFFSET &&
            rpmi_is_aligned(entry->offset, RPMI_LINE_BYTES) &&
            rpmi_in_bounds(entry->offset, entry->bytes, pool_bytes);
 }

@@ -18,8 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RPMI_SUPER_BYTES 4096u
-#define RPMI_FORMAT_VERSION 3u
+#define RPMI_SUPER_BYTES 2048u
+#define RPMI_DIR_OFFSET 4096u  /* of the directory; its lowest offset */
+#define RPMI_FORMAT_VERSION 4u /* 3: no start counter, log heads of one line */
 #define RPMI_DIRENT_BYTES 256u
 #define RPMI_DIRENT_STATE_2 240u /* offset of the second state word */
 #define RPMI_DIRENT_SUM 248u     /* offset of the checksum, on the second state word's line */

@@ -204,7 +204,7 @@ World make_world()
     for (uint32_t i = 0; i < rpmi_super_entries(POOL_BYTES); i++) {
         rpmi_dirent entry = {};
 
-        if (rpmi_dirent_get(&pool[RPMI_SUPER_BYTES + i * RPMI_DIRENT_BYTES], POOL_BYTES, &entry) !=
+        if (rpmi_dirent_get(&pool[RPMI_DIR_OFFSET + i * RPMI_DIRENT_BYTES], POOL_BYTES, &entry) !=
             RPMI_DIRENT_USED)
             continue;
         for (LogModel &log : world.logs)

@@ -20,7 +20,7 @@ import make_fs  # noqa: E402
 # The order of the decoders in message_fuzz.cpp and media_fuzz.cpp: an input begins with its place.
 MESSAGES = ("hello", "accept", "call", "reply", "request", "answer", "net_hello", "challenge", "auth",
             "grant", "send_message")
-MEDIA = ("frame", "head_slots", "superblock", "directory_entry", "segment", "decision")
+MEDIA = ("frame", "head_slots", "superblock", "directory_entry", "segment", "decision", "start_counter")
 
 # The order of the decoders in fs_rows_fuzz.cpp.
 FS_ROWS = ("inode", "name", "pointer", "xattrs", "sizes")
@@ -177,6 +177,7 @@ def inputs():
             ("head_single", "head_slots", bytes(64) + heads((7,)) + bytes(128)),
             ("segment", "segment", block["segment"]),
             ("decision", "decision", block["decision"]),
+            ("start", "start_counter", block["start"]),
             *[(name, "frame", struct.pack("<Q", lsn[name]) + block[name]) for name in lsn]]},
         "steps": {"whole": struct.pack("<H", 200) + bytes(8) + block["steps"],
                   "denied": struct.pack("<H", 200) + b"\4" + bytes(7) + block["steps"],

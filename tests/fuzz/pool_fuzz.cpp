@@ -21,7 +21,7 @@ extern "C" {
 #include <vector>
 
 static const uint64_t POOL_BYTES = 96 * 1024;
-static const uint64_t DIR_OFFSET = RPMI_SUPER_BYTES;
+static const uint64_t DIR_OFFSET = RPMI_DIR_OFFSET;
 static const uint64_t DIRENTS = 4;             // of the directory, are edited
 static const uint64_t LOG_A_OFFSET = 9 * 4096; // the first object
 static const uint64_t LOG_B_OFFSET = LOG_A_OFFSET + 2 * 4096;

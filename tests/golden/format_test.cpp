@@ -14,6 +14,7 @@ extern "C" {
 #include "wire/liveness.h"
 #include "wire/message.h"
 #include "wire/ring.h"
+#include "wire/start.h"
 #include "wire/steps.h"
 #include "wire/stream.h"
 #include "wire/super.h"
@@ -32,13 +33,29 @@ TEST_CASE("golden: a superblock is encoded to and decoded from the golden bytes"
 
     REQUIRE(expected.size() == RPMI_SUPER_BYTES);
     REQUIRE(rpmi_super_get(expected.data(), 1 << 20, &super) == 0);
-    REQUIRE(super.version == 3);
+    REQUIRE(super.version == 4);
     REQUIRE(super.pool_id == 0x0123456789abcdefull);
     REQUIRE(super.pool_bytes == 1 << 20);
     REQUIRE(super.dir_offset == 4096);
     REQUIRE(super.data_offset == 36864);
     REQUIRE(super.entries == 128);
     rpmi_store64(made.data(), rpmi_super_put(made.data(), &super));
+    REQUIRE(made == expected);
+}
+
+TEST_CASE("golden: a start counter is encoded to and decoded from the golden bytes", "[golden]")
+{
+    Bytes expected = golden("start");
+    Bytes made(RPMI_START_BYTES);
+    rpmi_start_count start = {};
+
+    REQUIRE(RPMI_START_COPIES == 2);
+    REQUIRE(RPMI_START_AT == 2048);
+    REQUIRE(RPMI_START_STRIDE == 1024);
+    REQUIRE(expected.size() == RPMI_START_BYTES);
+    REQUIRE(rpmi_start_get(expected.data(), &start) == 0);
+    REQUIRE(start.starts == 7);
+    rpmi_start_put(made.data(), &start);
     REQUIRE(made == expected);
 }
 
@@ -192,7 +209,7 @@ TEST_CASE("golden: a hello is encoded to and decoded from the golden bytes", "[g
     rpmi_hello hello = {};
 
     REQUIRE(rpmi_hello_get(expected.data(), expected.size(), &hello) == 0);
-    REQUIRE(hello.version == 2);
+    REQUIRE(hello.version == 3);
     REQUIRE(hello.mode == RPMI_MODE_RING);
     REQUIRE(hello.depth == 256);
     REQUIRE(hello.staging_bytes == 8 << 20);
@@ -229,6 +246,7 @@ TEST_CASE("golden: an accept message is encoded to and decoded from the golden b
     REQUIRE(accepted.facts.memory_node == 0);
     REQUIRE(accepted.facts.port_node == -1);
     REQUIRE(accepted.facts.modelled == 1);
+    REQUIRE(accepted.facts.pool_starts == 7);
     REQUIRE(accepted.steps == 0xfe);
     rpmi_accept_put(made.data(), &accepted);
     REQUIRE(made == expected);
@@ -382,6 +400,7 @@ TEST_CASE("golden: FORMAT.md has the fields of the tables in the code, and no ot
 {
     const std::pair<const char *, const rpmi_layout *> all[] = {
         { "## 2. Superblock", &rpmi_super_layout },
+        { "The **start counter** says", &rpmi_start_layout },
         { "## 3. Directory", &rpmi_dirent_layout },
         { "A head slot:", &rpmi_head_layout },
         { "Hello, 256 bytes", &rpmi_hello_layout },
@@ -418,7 +437,8 @@ TEST_CASE("golden: FORMAT.md has the fields of the tables in the code, and no ot
         for (uint32_t i = 0; i < layout.fields; i++) {
             const rpmi_field &field = layout.field[i];
 
-            if (std::string(field.name).rfind("facts.", 0) != 0)
+            if (std::string(field.name).rfind("facts.", 0) != 0 ||
+                std::string(field.name) == "facts.pool_starts") // in a row of its own
                 rows.emplace_back(field.at, field.bytes);
             else if (std::string(field.name) == "facts.medium") // one row for all of them
                 rows.emplace_back(field.at, 4);

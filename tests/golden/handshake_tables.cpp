@@ -69,7 +69,7 @@ static std::map<std::string, std::vector<uint64_t>> refused_accept()
 {
     const uint32_t below = static_cast<uint32_t>(-2);
 
-    return { { "version", { 0, 1, 3, UINT32_MAX } },
+    return { { "version", { 0, 2, 4, UINT32_MAX } },
              { "status", { std::begin(BAD_STATUS), std::end(BAD_STATUS) } },
              { "mode", { 0, 3, UINT32_MAX } },
              { "client", { 0 } },
@@ -91,6 +91,7 @@ static std::map<std::string, std::vector<uint64_t>> refused_accept()
              { "facts.memory_node", { below, 1u << 31 } },
              { "facts.port_node", { below, 1u << 31 } },
              { "facts.modelled", { 2, UINT32_MAX } },
+             { "facts.pool_starts", {} },
              { "steps", {} } };
 }
 
@@ -104,7 +105,7 @@ std::vector<Format> handshake_formats()
           0,
           0,
           recode_sized(rpmi_hello_get, rpmi_hello_put),
-          { { "version", { 0, 1, 3, UINT32_MAX } },
+          { { "version", { 0, 2, 4, UINT32_MAX } },
             { "mode", { 3, UINT32_MAX } },
             { "depth", {} },
             { "staging_bytes", {} } },

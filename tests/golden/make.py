@@ -57,16 +57,23 @@ class Block:
 
 
 def superblock():
-    b = Block(4096)
+    b = Block(2048)
     b.raw(0, b"RPMPOOL\n", "magic")
-    b.u32(8, 3, "version")
+    b.u32(8, 4, "version")
     b.u64(16, 0x0123456789abcdef, "pool id")
     b.u64(24, 1 << 20, "pool bytes")
     b.u64(32, 4096, "directory offset")
     b.u64(40, 36864, "data offset")
     b.u32(48, 128, "entries")
     b.u32(52, 256, "bytes of an entry")
-    b.u64(4088, xxh3(b.data[8:4088]), "checksum of bytes 8 to 4087")
+    b.u64(2040, xxh3(b.data[8:2040]), "checksum of bytes 8 to 2039")
+    return b
+
+
+def start():
+    b = Block(8)
+    b.u32(0, 7, "starts")
+    b.u32(4, ~7, "inverted")
     return b
 
 
@@ -171,7 +178,7 @@ def reply():
 def hello():
     b = Block(256)
     b.raw(0, b"RPMHELLO", "magic")
-    b.u32(8, 2, "protocol version")
+    b.u32(8, 3, "protocol version")
     b.u32(12, 2, "mode: ring")
     b.u32(16, 256, "depth")
     b.u64(24, 8 << 20, "staging bytes")
@@ -182,7 +189,7 @@ def hello():
 def accept():
     b = Block(384)
     b.raw(0, b"RPMWELCM", "magic")
-    b.u32(8, 2, "protocol version")
+    b.u32(8, 3, "protocol version")
     b.u32(12, 0, "status")
     b.u32(16, 1, "mode: direct")
     b.u32(20, 11, "client")
@@ -198,13 +205,14 @@ def accept():
     for i, (value, note) in enumerate(facts):
         b.u32(56 + 4 * i, value, note)
     b.u32(108, 0xfe, "steps: READ to SUM")
+    b.u32(272, 7, "starts of the pool")
     return b
 
 
 def accept_refused():
     b = Block(384)
     b.raw(0, b"RPMWELCM", "magic")
-    b.u32(8, 2, "protocol version")
+    b.u32(8, 3, "protocol version")
     b.u32(12, -13, "status: EACCES")
     b.text(112, "wrong secret", "text")
     return b
@@ -218,7 +226,7 @@ def proof(secret, parts):
 def net_hello():
     b = Block(40)
     b.raw(0, b"RPMOPEN\0", "magic")
-    b.u32(8, 3, "version")
+    b.u32(8, 4, "version")
     b.raw(16, bytes(range(16)), "nonce")
     b.raw(32, bytes(255 - byte for byte in b"RPMOPEN\0"), "end")
     return b
@@ -227,7 +235,7 @@ def net_hello():
 def challenge(status=0):
     b = Block(32)
     b.raw(0, b"RPMCHAL\0", "magic")
-    b.u32(8, 3, "version")
+    b.u32(8, 4, "version")
     b.u32(12, status, "status")
     b.raw(16, bytes(range(100, 116)), "nonce")
     return b
@@ -239,7 +247,7 @@ SECRET = b"open sesame"
 def auth():
     b = Block(192)
     b.raw(0, b"RPMAUTH\0", "magic")
-    b.u32(8, 3, "version")
+    b.u32(8, 4, "version")
     b.u32(12, 256, "depth")
     b.u64(16, 8 << 20, "staging bytes")
     b.text(24, "main", "pool")
@@ -531,6 +539,7 @@ def golden():
     """Every golden file: name -> (title, block)."""
     return {
         "super": ("FORMAT.md section 2: superblock", superblock()),
+        "start": ("FORMAT.md section 2: start counter of a pool", start()),
         "dirent": ("FORMAT.md section 3: directory entry of a log", dirent()),
         "head": ("FORMAT.md section 4: one head slot", head()),
         "frame_line": ("FORMAT.md section 5: a record of 40 bytes fills one line",

@@ -6,6 +6,7 @@ extern "C" {
 #include "wire/decision.h"
 #include "wire/head.h"
 #include "wire/segment.h"
+#include "wire/start.h"
 #include "wire/super.h"
 }
 #include "golden/tables.h"
@@ -50,14 +51,22 @@ std::vector<Format> media_formats()
           0,
           0,
           recode_super,
-          { { "version", { 0, 2, 4, UINT32_MAX } },
+          { { "version", { 0, 3, 5, UINT32_MAX } },
             { "pool_id", {} },
             { "pool_bytes", { 0, 61440, POOL_BYTES - 1, POOL_BYTES + 4096, UINT64_MAX } },
             { "dir_offset", { 0, 4095, 4096 - 256, 4096 + 256, UINT64_MAX - 255 } },
             { "data_offset", { 0, 32768, 36865, POOL_BYTES + 4096, UINT64_MAX - 4095 } },
             { "entries", { 0, 127, 129, 4097, UINT32_MAX } } },
           false,
-          sum_at(4088, 8, 4088) },
+          sum_at(2040, 8, 2040) },
+        { TABLE(start),
+          "start",
+          0,
+          0,
+          recode_by(rpmi_start_get, rpmi_start_put),
+          { { "starts", {} } },
+          false,
+          [](Bytes &bytes) { rpmi_store32(&bytes[4], ~rpmi_load32(&bytes[0])); } },
         { TABLE(dirent),
           "dirent",
           0,

@@ -111,6 +111,7 @@ rpm_conn *Run::client(unsigned who)
              "connect");
     say("client %u connects", who);
     clients_[who] = conn;
+    check_start(conn);
     if (who == victim_)
         arm_client();
     return conn;
@@ -121,8 +122,21 @@ rpm_conn *Run::reconnect(unsigned who)
     rpm_conn *conn = client(who);
 
     must(rpm_conn_reconnect(conn), "reconnect");
+    check_start(conn);
     say("client %u reconnects", who);
     return conn;
+}
+
+// Each start of the server has a higher number than every start that a client has seen.
+void Run::check_start(rpm_conn *conn)
+{
+    rpm_facts facts = rpm_facts_init();
+
+    must(rpm_conn_facts(conn, &facts), "facts");
+    if (facts.pool_starts <= starts_before_)
+        violate("start %u of the pool, and a client has seen start %u before the last restart",
+                facts.pool_starts, starts_before_);
+    starts_ = facts.pool_starts;
 }
 
 void Run::disconnect(unsigned who)
@@ -233,6 +247,8 @@ void Run::restart()
     if (before_restart != nullptr)
         before_restart(*this);
     say("restart");
+    if (!sim_->world->machine[0].serving)
+        starts_before_ = starts_;
     must(rpm_sim_restart(sim_, 0), "restart");
 }
 

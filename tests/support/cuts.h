@@ -169,6 +169,7 @@ class Run
     int open_liar(const rpm_conn_opts *opts, const char *carry, rpmi_link **link);
     void arm_client();
     void note();
+    void check_start(rpm_conn *conn);
     void close_clients();
     void check_all();
 
@@ -186,6 +187,8 @@ class Run
     uint64_t body_events_ = 0;
     uint64_t recovery_events_ = 0;
     uint64_t cuts_fired_ = 0;
+    uint32_t starts_ = 0;        // of the pool: what the last connection was told
+    uint32_t starts_before_ = 0; // what one was told before the last restart
     std::map<unsigned, rpm_conn *> clients_;
     std::vector<std::unique_ptr<Oracle>> oracles_;
 };

@@ -37,6 +37,8 @@ static int dial(struct rpmi_sim_link *ours, uint64_t deadline_ns)
         return client->refused;
     ours->link.client = client->id;
     ours->link.server_epoch = client->epoch;
+    ours->link.facts.pool_starts =
+        rpmi_service_starts(ours->sim->server[client->machine->index].service);
     ours->link.lost = 0;
     return 0;
 }

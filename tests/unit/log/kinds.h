@@ -19,7 +19,7 @@ constexpr uint64_t RING = HEADER + 4096;
 // The ring of the first log in a pool of any size.
 inline uint64_t ring_of(uint64_t pool_bytes)
 {
-    return RPMI_SUPER_BYTES + uint64_t{ rpmi_super_entries(pool_bytes) } * RPMI_DIRENT_BYTES +
+    return RPMI_DIR_OFFSET + uint64_t{ rpmi_super_entries(pool_bytes) } * RPMI_DIRENT_BYTES +
            RPMI_LOG_HEADER_BYTES;
 }
 

@@ -28,6 +28,7 @@ static const char KNOWN[] = "medium: devdax\n"
                             "methods: write, read, store\n"
                             "memory node: 1\n"
                             "port node: 0\n"
+                            "pool starts: 7\n"
                             "source: device model (modelled, not measured)\n";
 
 static rpm_facts known()
@@ -47,6 +48,7 @@ static rpm_facts known()
     facts.memory_node = 1;
     facts.port_node = 0;
     facts.modelled = 1;
+    facts.pool_starts = 7;
     return facts;
 }
 

@@ -48,6 +48,7 @@ static rpmi_accept sample_accept()
     accepted.facts.memory_node = 1;
     accepted.facts.port_node = -1;
     accepted.facts.modelled = 1;
+    accepted.facts.pool_starts = 7;
     accepted.steps = 1u << 31 | 1; // kinds without a name are taken
     return accepted;
 }
@@ -153,7 +154,7 @@ TEST_CASE("accept: fields that no librpm sends are refused", "[unit]")
         { 68, 3 },         { 72, 3 },           { 76, 3 },
         { 80, 3 },         { 92, 1u << 9 },     { 96, static_cast<uint32_t>(-2) },
         { 100, 1u << 31 }, { 104, 2 },          { 268, 'x' },
-        { 272, 1 },        { 380, 1 },
+        { 276, 1 },        { 380, 1 },
     };
 
     for (const auto &test : CASES) {

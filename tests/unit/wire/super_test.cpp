@@ -24,9 +24,9 @@ static rpmi_super sample_super()
     super.version = RPMI_FORMAT_VERSION;
     super.pool_id = 0xfeedfacecafebeefull;
     super.pool_bytes = POOL_BYTES;
-    super.dir_offset = RPMI_SUPER_BYTES;
+    super.dir_offset = RPMI_DIR_OFFSET;
     super.entries = rpmi_super_entries(POOL_BYTES);
-    super.data_offset = RPMI_SUPER_BYTES + super.entries * RPMI_DIRENT_BYTES;
+    super.data_offset = RPMI_DIR_OFFSET + super.entries * RPMI_DIRENT_BYTES;
     return super;
 }
 
@@ -64,7 +64,7 @@ static Bytes made_dirent(const rpmi_dirent &entry = sample_dirent())
 static void forge_super(Bytes &block, unsigned at, uint32_t value)
 {
     rpmi_store32(&block[at], value);
-    rpmi_store64(&block[4088], rpmi_sum(&block[8], 4080));
+    rpmi_store64(&block[2040], rpmi_sum(&block[8], 2032));
 }
 
 static void forge_dirent(Bytes &slot, unsigned at, uint32_t value)
@@ -82,7 +82,7 @@ TEST_CASE("super: an encoded superblock is decoded unchanged", "[unit]")
     REQUIRE(out.version == RPMI_FORMAT_VERSION);
     REQUIRE(out.pool_id == 0xfeedfacecafebeefull);
     REQUIRE(out.pool_bytes == POOL_BYTES);
-    REQUIRE(out.dir_offset == RPMI_SUPER_BYTES);
+    REQUIRE(out.dir_offset == RPMI_DIR_OFFSET);
     REQUIRE(out.data_offset == 36864);
     // A file that has grown since is valid.
     REQUIRE(rpmi_super_get(block.data(), 2 * POOL_BYTES, &out) == 0);
@@ -98,7 +98,7 @@ TEST_CASE("super: zeros are an unformatted pool, other bytes are foreign", "[uni
         Bytes foreign(RPMI_SUPER_BYTES);
 
         // Where formatting puts an id, offsets or a checksum, it may be a formatting cut short.
-        if ((i >= 16 && i < 24) || (i >= 32 && i < 48) || i >= 4088)
+        if ((i >= 16 && i < 24) || (i >= 32 && i < 48) || i >= 2040)
             continue;
         foreign[i] = 'x';
         CAPTURE(i);
@@ -197,7 +197,7 @@ TEST_CASE("super: another version, a truncated file and fields out of bounds are
         { 12, 1 }, { 24, 4096 },      { 24, 61440 }, { 24, 65537 }, { 24, POOL_BYTES + 1 },
         { 32, 0 }, { 32, 4096 + 64 }, { 32, 8192 },  { 40, 0 },     { 40, 36864 + 64 },
         { 44, 1 }, { 48, 127 },       { 48, 129 },   { 48, 4097 },  { 52, 128 },
-        { 56, 1 }, { 4084, 1 },
+        { 56, 1 }, { 2036, 1 },
     };
     for (const auto &test : CASES) {
         Bytes forged = made_super();

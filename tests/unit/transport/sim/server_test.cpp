@@ -68,11 +68,14 @@ TEST_CASE("server: each run of a server has another epoch", "[unit]")
     Context context;
     rpmi_link *link = context.connect();
     uint32_t epoch = link->server_epoch;
+    uint32_t starts = link->facts.pool_starts;
 
     rpm_sim_kill_server(context.sim, 0);
     REQUIRE(rpm_sim_restart(context.sim, 0) == 0);
     REQUIRE(link->ops->reconnect(link, Context::deadline(link)) == 0);
     REQUIRE(link->server_epoch != epoch);
+    REQUIRE(starts != 0);
+    REQUIRE(link->facts.pool_starts == starts + 1);
 }
 
 TEST_CASE("server: a pool without a superblock is refused with the reason", "[unit]")
