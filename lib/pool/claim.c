@@ -14,15 +14,12 @@
  *   the claim word in the guard is durable before the claiming client learns its epoch
  *   an epoch is given out once, even if the claiming client dies before it seals
  *   a writer that resumes gets a claim only if no other writer claimed the log since its first one
- *   a head is stored in two slots, while both slots of the head before it are whole
  *
  * Format: FORMAT.md, section 4.   Tests: tests/unit/pool/claim_test.cpp
  */
 #include "pool/state.h"
 
 #include "base/bytes.h"
-#include "base/canary.h"
-#include "base/diag.h"
 #include "base/err.h"
 #include "wire/guard.h"
 
@@ -39,124 +36,6 @@ static uint64_t since_word_offset(const struct rpmi_dirent *entry)
     return entry->offset + RPMI_GUARD_OFFSET + offsetof(struct rpmi_guard, since);
 }
 
-static uint64_t slot_offset(const struct rpmi_dirent *entry, uint32_t slot)
-{
-    RPM_ASSERT(slot < RPMI_HEAD_SLOTS);
-    return entry->offset + (uint64_t)slot * RPMI_HEAD_SLOT_STRIDE;
-}
-
-/* Store both copies of a head, then persist them together: a power cut may tear both, but then the
- * head before this one is whole. */
-static int head_store(struct rpmi_service *service, const struct rpmi_dirent *entry,
-                      const struct rpmi_head *head)
-{
-    uint64_t first = slot_offset(entry, rpmi_head_slot(head->turn, 0));
-    uint64_t last = slot_offset(entry, rpmi_head_slot(head->turn, RPMI_HEAD_COPIES - 1));
-    unsigned char bytes[RPMI_HEAD_BYTES];
-
-    RPM_ASSERT(first < last); /* one persist covers both copies */
-    RPM_ASSERT(head->log_id == entry->id);
-    RPM_ASSERT(head->capacity_bytes == entry->bytes - RPMI_LOG_HEADER_BYTES);
-    rpmi_head_put(bytes, head);
-    rpmi_mem_store(service->opts.pool, first, bytes, sizeof(bytes));
-    if (!RPMI_CANARY(ONE_HEAD))
-        rpmi_mem_store(service->opts.pool, last, bytes, sizeof(bytes));
-    return rpmi_mem_persist(service->opts.pool, first, last + sizeof(bytes) - first);
-}
-
-/* One copy of the newest head is damaged, or was torn by a power cut. Store it again before the
- * next head is written to the other slots. */
-static int head_restore_copy(struct rpmi_service *service, struct rpmi_object *log,
-                             const struct rpmi_head *head, uint32_t lacking)
-{
-    int err = 0;
-
-    RPM_ASSERT(!log->head_unpersisted); /* the head that is copied is durable */
-    RPM_ASSERT(lacking != 0 && lacking < 1u << RPMI_HEAD_SLOTS);
-    for (uint32_t slot = 0; slot < RPMI_HEAD_SLOTS && err == 0; slot++) {
-        uint64_t at = slot_offset(&log->entry, slot);
-        unsigned char bytes[RPMI_HEAD_BYTES];
-
-        if ((lacking & 1u << slot) == 0)
-            continue;
-        rpmi_head_put(bytes, head);
-        rpmi_mem_store(service->opts.pool, at, bytes, sizeof(bytes));
-        err = rpmi_mem_persist(service->opts.pool, at, sizeof(bytes));
-        rpmi_diag(RPM_DIAG_WARNING,
-                  "log %s: head slot %u was damaged or torn; stored again from its copy",
-                  log->entry.name, slot);
-    }
-    return err;
-}
-
-/* The newest head, with both copies valid. If storing a head failed half-way, persist the slots
- * first: otherwise a reply could report a head that a power cut undoes. */
-static int head_load(struct rpmi_service *service, struct rpmi_object *log, struct rpmi_head *head)
-{
-    const struct rpmi_dirent *entry = &log->entry;
-    unsigned char slots[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE];
-    uint32_t lacking;
-
-    if (log->head_unpersisted) {
-        int err = rpmi_mem_persist(service->opts.pool, entry->offset, sizeof(slots));
-
-        if (err != 0)
-            return err;
-        log->head_unpersisted = false;
-    }
-    rpmi_mem_load(service->opts.pool, entry->offset, slots, sizeof(slots));
-    if (rpmi_head_pick(slots, head, &lacking) != 0)
-        return rpmi_fail(RPM_E_CORRUPT, "log '%s' needs 'rpm-log repair': %s", entry->name,
-                         rpm_last_error());
-    if (head->log_id != entry->id || head->capacity_bytes != entry->bytes - RPMI_LOG_HEADER_BYTES)
-        return rpmi_fail(RPM_E_CORRUPT,
-                         "log '%s' needs 'rpm-log repair': its head belongs to another log",
-                         entry->name);
-    return lacking == 0 ? 0 : head_restore_copy(service, log, head, lacking);
-}
-
-/* Store the next head in the slots of the head before the valid one. */
-static int head_replace(struct rpmi_service *service, struct rpmi_object *log,
-                        struct rpmi_head *head)
-{
-    int err;
-
-    RPM_ASSERT(!log->head_unpersisted); /* the head before is durable: this one may be torn */
-    head->turn += RPMI_CANARY(HEAD_IN_PLACE) ? 2 : 1;
-    if (!rpmi_head_in_limits(head))
-        return rpmi_fail(RPM_E_CORRUPT,
-                         "log '%s': its head's turn or LSNs have reached their limit; create a new "
-                         "log and copy the records",
-                         log->entry.name);
-    err = head_store(service, &log->entry, head);
-    log->head_unpersisted = err != 0;
-    return err;
-}
-
-int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *entry)
-{
-    struct rpmi_head head = {
-        .turn = 0,
-        .log_id = entry->id,
-        .capacity_bytes = entry->bytes - RPMI_LOG_HEADER_BYTES,
-    };
-    int err = RPMI_CANARY(OLD_HEADER) ? 0 : head_store(service, entry, &head);
-
-    head.turn = 1;
-    return err != 0 ? err : head_store(service, entry, &head);
-}
-
-/* Read and check the slots of @log. Returns the index of the newest head, or RPMI_HEAD_SLOTS. */
-static uint32_t head_judge(struct rpmi_service *service, const struct rpmi_object *log,
-                           struct rpmi_head_found found[RPMI_HEAD_SLOTS])
-{
-    const struct rpmi_dirent *entry = &log->entry;
-    unsigned char slots[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE];
-
-    rpmi_mem_load(service->opts.pool, entry->offset, slots, sizeof(slots));
-    return rpmi_head_judge(slots, entry->id, entry->bytes - RPMI_LOG_HEADER_BYTES, found);
-}
-
 /* The epoch of the head; for a repair, the highest epoch of a valid slot, or of a record that the
  * claiming client found. */
 static int epoch_known(struct rpmi_service *service, struct rpmi_object *log,
@@ -167,12 +46,12 @@ static int epoch_known(struct rpmi_service *service, struct rpmi_object *log,
     int err;
 
     if ((call->flags & RPMI_CALL_REPAIR) == 0) {
-        err = head_load(service, log, &head);
+        err = rpmi_head_load(service, log, &head);
         *epoch = head.epoch;
         return err;
     }
     *epoch = call->bytes > log->epoch ? call->bytes : log->epoch;
-    (void)head_judge(service, log, found);
+    (void)rpmi_head_check(service, log, found);
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++)
         if (found[i].wrong == NULL && found[i].head.epoch > *epoch)
             *epoch = found[i].head.epoch;
@@ -346,7 +225,7 @@ static int rebuild(struct rpmi_service *service, struct rpmi_object *log,
         .flags = RPMI_HEAD_DURABLE, /* by persist_kept() */
     };
     struct rpmi_head_found found[RPMI_HEAD_SLOTS];
-    uint32_t best = head_judge(service, log, found);
+    uint32_t best = rpmi_head_check(service, log, found);
     int err;
 
     RPM_ASSERT(log->writer != 0 && !log->sealed);
@@ -366,7 +245,7 @@ static int rebuild(struct rpmi_service *service, struct rpmi_object *log,
                          log->entry.name, head.trim_lsn, head.base_lsn, head.capacity_bytes);
     err = persist_kept(service, &log->entry, &head);
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS / RPMI_HEAD_COPIES && err == 0; i++)
-        err = head_replace(service, log, &head);
+        err = rpmi_head_replace(service, log, &head);
     log->trim_lsn = head.trim_lsn;
     log->sealed = err == 0;
     reply->value = head.trim_lsn;
@@ -390,7 +269,7 @@ static int seal(struct rpmi_service *service, struct rpmi_client *client,
     RPM_ASSERT(log->epoch != 0);
     if ((call->flags & RPMI_CALL_REPAIR) != 0)
         return rebuild(service, log, call, reply);
-    err = head_load(service, log, &head);
+    err = rpmi_head_load(service, log, &head);
     if (err != 0)
         return err;
     if (!rpmi_is_aligned(call->lsn, RPMI_LINE_BYTES) || call->lsn < head.trim_lsn ||
@@ -404,7 +283,7 @@ static int seal(struct rpmi_service *service, struct rpmi_client *client,
     head.base_lsn = call->lsn;
     head.epoch = log->epoch;
     head.flags = (call->flags & RPMI_CALL_DURABLE) != 0 ? RPMI_HEAD_DURABLE : 0;
-    err = head_replace(service, log, &head);
+    err = rpmi_head_replace(service, log, &head);
     log->trim_lsn = head.trim_lsn;
     log->sealed = err == 0;
     reply->value = head.trim_lsn;
@@ -423,7 +302,7 @@ static int trim(struct rpmi_service *service, struct rpmi_client *client,
     if (log->entry.kind != RPM_KIND_LOG)
         return rpmi_fail(RPM_E_DENIED, "'%s' is not a log; only a log can be trimmed",
                          log->entry.name);
-    err = head_load(service, log, &head);
+    err = rpmi_head_load(service, log, &head);
     reply->value = head.trim_lsn;
     if (err != 0 || call->lsn <= head.trim_lsn)
         return err;
@@ -436,7 +315,7 @@ static int trim(struct rpmi_service *service, struct rpmi_client *client,
     head.trim_lsn = call->lsn;
     log->trim_lsn = call->lsn; /* an agent carries nothing there any more, whatever comes of it */
     reply->value = head.trim_lsn;
-    return head_replace(service, log, &head);
+    return rpmi_head_replace(service, log, &head);
 }
 
 void rpmi_claim(struct rpmi_service *service, struct rpmi_client *client,

@@ -15,6 +15,7 @@
 #include "base/canary.h"
 #include "base/limits.h"
 #include "pool/service.h"
+#include "wire/head.h"
 #include "wire/super.h"
 
 #include <stdbool.h>
@@ -199,7 +200,17 @@ static inline uint64_t rpmi_ring_place(const struct rpmi_object *log, uint64_t l
 /* prove.c: the log with this id, or NULL. */
 struct rpmi_object *rpmi_log_of_id(const struct rpmi_service *service, uint64_t log_id);
 
+/* head.c */
 /* Write the head of a new log, durably. RPM_E_IO. */
 int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *entry);
+/* The newest head, with both copies valid and durable. RPM_E_CORRUPT, RPM_E_IO. */
+int rpmi_head_load(struct rpmi_service *service, struct rpmi_object *log, struct rpmi_head *head);
+/* Store @head, with the next turn, in the slots of the head before the valid one, durably.
+ * RPM_E_CORRUPT (a number of it has reached its limit), RPM_E_IO. */
+int rpmi_head_replace(struct rpmi_service *service, struct rpmi_object *log,
+                      struct rpmi_head *head);
+/* Judge the slots of @log, in whatever state. The index of the newest head, or RPMI_HEAD_SLOTS. */
+uint32_t rpmi_head_check(struct rpmi_service *service, const struct rpmi_object *log,
+                         struct rpmi_head_found found[RPMI_HEAD_SLOTS]);
 
 #endif

@@ -1,38 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "support/rounds.h"
-#include "unit/pool/server.h"
+#include "unit/pool/claimed.h"
 
 extern "C" {
 #include "base/rng.h"
 }
-
-namespace
-{
-
-constexpr uint64_t HEADER = 36864;
-
-struct ClaimServer : PoolServer {
-    uint32_t me = client();
-    uint32_t you = client();
-    uint32_t mine;
-    uint32_t yours;
-
-    ClaimServer()
-    {
-        mine = open(me, "log", RPM_KIND_LOG, 8192).key;
-        yours = open(you, "log", RPM_KIND_LOG).key;
-    }
-    rpmi_reply claim(uint32_t client, uint32_t key, uint32_t flags = 0)
-    {
-        return with_key(client, RPMI_CALL_CLAIM, key, 0, flags);
-    }
-    uint64_t guard() const
-    {
-        return rpmi_load64(&pool.bytes[HEADER + RPMI_GUARD_OFFSET]);
-    }
-};
-
-} // namespace
 
 TEST_CASE(
     "claim: the first client gets the log, the second is refused, a takeover fences the first",
@@ -219,66 +191,6 @@ TEST_CASE("claim: after a power failure at any persist, the head is the old one 
     }
 }
 
-TEST_CASE("claim: after a failed persist nothing is answered before the head is durable", "[unit]")
-{
-    ClaimServer server;
-
-    server.pool.fail_persist_at = 1;
-    CHECK(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, 640).status == RPM_E_IO);
-    CHECK(server.head(HEADER).trim_lsn == 640);
-    server.pool.fail_persist_at = 1;
-    CHECK(server.with_key(server.you, RPMI_CALL_TRIM, server.yours, 0).status == RPM_E_IO);
-    rpmi_reply reply = server.with_key(server.you, RPMI_CALL_TRIM, server.yours, 0);
-    CHECK(reply.status == 0);
-    CHECK(reply.value == 640);
-    REQUIRE(server.reborn() == 0);
-    CHECK(server.head(HEADER).trim_lsn == 640);
-}
-
-TEST_CASE("claim: the head survives any flipped byte, which is repaired", "[unit]")
-{
-    ClaimServer server;
-    rpmi_reply claim = server.claim(server.me, server.mine);
-
-    REQUIRE(server.with_key(server.me, RPMI_CALL_SEAL, claim.key, 640).status == 0);
-    REQUIRE(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, 64).status == 0);
-    rpmi_service_detach(server.service, server.me);
-    std::vector<unsigned char> good = server.pool.bytes;
-
-    rpm_diag_sink([](void *, rpm_diag_level, const char *) {}, nullptr, RPM_DIAG_WARNING);
-    for (uint64_t at = 0; at < 2048; at++) {
-        server.pool.bytes = good;
-        server.pool.bytes[HEADER + at] ^= 0x41;
-        rpmi_reply next = server.claim(server.you, server.yours);
-        CAPTURE(at);
-        // The claim word is eight bytes without a checksum: higher epochs, or none left.
-        if (next.status == 0)
-            CHECK(next.epoch >= 2);
-        else
-            CHECK((next.status == RPM_E_CORRUPT && at >= RPMI_GUARD_OFFSET));
-        if (next.status == 0) {
-            CHECK(memcmp(&server.pool.bytes[HEADER + 256], &good[HEADER + 256], 64) == 0);
-            CHECK(memcmp(&server.pool.bytes[HEADER + 768], &good[HEADER + 768], 64) == 0);
-            CHECK(server.head(HEADER).trim_lsn == 64);
-            CHECK(server.head(HEADER).base_lsn == 640);
-            CHECK(server.with_key(server.you, RPMI_CALL_SEAL, next.key, 640).status == 0);
-            CHECK(server.with_key(server.you, RPMI_CALL_CLOSE, next.key).status == 0);
-        }
-    }
-    // All of them, and all but one of an older head: none of them counts.
-    for (uint64_t at = 0; at < 64; at++) {
-        server.pool.bytes = good;
-        server.pool.bytes[HEADER + at] ^= 1;
-        server.pool.bytes[HEADER + 512 + at] ^= 1;
-        server.pool.bytes[HEADER + 256 + at] ^= 1;
-        server.pool.bytes[HEADER + 768 + at] ^= at % 2;
-        CHECK(server.claim(server.you, server.yours).status == RPM_E_CORRUPT);
-        CHECK(server.with_key(server.you, RPMI_CALL_TRIM, server.yours, 128).status ==
-              RPM_E_CORRUPT);
-    }
-    rpm_diag_sink(nullptr, nullptr, RPM_DIAG_WARNING);
-}
-
 TEST_CASE("claim: an older direct writer that does not stop is named in the refusal", "[unit]")
 {
     loop::Mem pool(1 << 20);
@@ -322,27 +234,6 @@ TEST_CASE("claim: an older direct writer that does not stop is named in the refu
     CHECK(reply.status == 0);
     CHECK(reply.epoch == 2); // the first was spent
     rpmi_service_close(&service);
-}
-
-TEST_CASE("claim: an untrustworthy head is refused and not changed", "[unit]")
-{
-    PoolServer server;
-    uint32_t me = server.client();
-    rpmi_reply log = server.open(me, "log", RPM_KIND_LOG, 8192);
-    uint64_t header = log.offset;
-    rpmi_head head = server.head(header);
-
-    REQUIRE(log.status == 0);
-    head.turn = RPMI_HEAD_LIMIT - 1;
-    for (uint32_t copy = 0; copy < RPMI_HEAD_COPIES; copy++)
-        rpmi_head_put(
-            &server.pool.bytes[header + 256 * uint64_t{ rpmi_head_slot(head.turn, copy) }], &head);
-    rpmi_reply claim = server.with_key(me, RPMI_CALL_CLAIM, log.key);
-    REQUIRE(claim.status == 0);
-    CHECK(server.with_key(me, RPMI_CALL_SEAL, claim.key, 0).status == RPM_E_CORRUPT);
-    CHECK(server.with_key(me, RPMI_CALL_TRIM, log.key, 64).status == RPM_E_CORRUPT);
-    CHECK(server.head(header).turn == head.turn);
-    CHECK(server.head(header).trim_lsn == 0);
 }
 
 namespace

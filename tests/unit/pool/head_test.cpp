@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/pool/claimed.h"
+
+TEST_CASE("head: after a failed persist nothing is answered before the head is durable", "[unit]")
+{
+    ClaimServer server;
+
+    server.pool.fail_persist_at = 1;
+    CHECK(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, 640).status == RPM_E_IO);
+    CHECK(server.head(HEADER).trim_lsn == 640);
+    server.pool.fail_persist_at = 1;
+    CHECK(server.with_key(server.you, RPMI_CALL_TRIM, server.yours, 0).status == RPM_E_IO);
+    rpmi_reply reply = server.with_key(server.you, RPMI_CALL_TRIM, server.yours, 0);
+    CHECK(reply.status == 0);
+    CHECK(reply.value == 640);
+    REQUIRE(server.reborn() == 0);
+    CHECK(server.head(HEADER).trim_lsn == 640);
+}
+
+TEST_CASE("head: the head survives any flipped byte, which is repaired", "[unit]")
+{
+    ClaimServer server;
+    rpmi_reply claim = server.claim(server.me, server.mine);
+
+    REQUIRE(server.with_key(server.me, RPMI_CALL_SEAL, claim.key, 640).status == 0);
+    REQUIRE(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, 64).status == 0);
+    rpmi_service_detach(server.service, server.me);
+    std::vector<unsigned char> good = server.pool.bytes;
+
+    rpm_diag_sink([](void *, rpm_diag_level, const char *) {}, nullptr, RPM_DIAG_WARNING);
+    for (uint64_t at = 0; at < 2048; at++) {
+        server.pool.bytes = good;
+        server.pool.bytes[HEADER + at] ^= 0x41;
+        rpmi_reply next = server.claim(server.you, server.yours);
+        CAPTURE(at);
+        // The claim word is eight bytes without a checksum: higher epochs, or none left.
+        if (next.status == 0)
+            CHECK(next.epoch >= 2);
+        else
+            CHECK((next.status == RPM_E_CORRUPT && at >= RPMI_GUARD_OFFSET));
+        if (next.status == 0) {
+            CHECK(memcmp(&server.pool.bytes[HEADER + 256], &good[HEADER + 256], 64) == 0);
+            CHECK(memcmp(&server.pool.bytes[HEADER + 768], &good[HEADER + 768], 64) == 0);
+            CHECK(server.head(HEADER).trim_lsn == 64);
+            CHECK(server.head(HEADER).base_lsn == 640);
+            CHECK(server.with_key(server.you, RPMI_CALL_SEAL, next.key, 640).status == 0);
+            CHECK(server.with_key(server.you, RPMI_CALL_CLOSE, next.key).status == 0);
+        }
+    }
+    // All of them, and all but one of an older head: none of them counts.
+    for (uint64_t at = 0; at < 64; at++) {
+        server.pool.bytes = good;
+        server.pool.bytes[HEADER + at] ^= 1;
+        server.pool.bytes[HEADER + 512 + at] ^= 1;
+        server.pool.bytes[HEADER + 256 + at] ^= 1;
+        server.pool.bytes[HEADER + 768 + at] ^= at % 2;
+        CHECK(server.claim(server.you, server.yours).status == RPM_E_CORRUPT);
+        CHECK(server.with_key(server.you, RPMI_CALL_TRIM, server.yours, 128).status ==
+              RPM_E_CORRUPT);
+    }
+    rpm_diag_sink(nullptr, nullptr, RPM_DIAG_WARNING);
+}
+
+TEST_CASE("head: an untrustworthy head is refused and not changed", "[unit]")
+{
+    PoolServer server;
+    uint32_t me = server.client();
+    rpmi_reply log = server.open(me, "log", RPM_KIND_LOG, 8192);
+    uint64_t header = log.offset;
+    rpmi_head head = server.head(header);
+
+    REQUIRE(log.status == 0);
+    head.turn = RPMI_HEAD_LIMIT - 1;
+    for (uint32_t copy = 0; copy < RPMI_HEAD_COPIES; copy++)
+        rpmi_head_put(
+            &server.pool.bytes[header + 256 * uint64_t{ rpmi_head_slot(head.turn, copy) }], &head);
+    rpmi_reply claim = server.with_key(me, RPMI_CALL_CLAIM, log.key);
+    REQUIRE(claim.status == 0);
+    CHECK(server.with_key(me, RPMI_CALL_SEAL, claim.key, 0).status == RPM_E_CORRUPT);
+    CHECK(server.with_key(me, RPMI_CALL_TRIM, log.key, 64).status == RPM_E_CORRUPT);
+    CHECK(server.head(header).turn == head.turn);
+    CHECK(server.head(header).trim_lsn == 0);
+}
