@@ -23,6 +23,7 @@
 #define RPMI_DRAM_ENTRIES 64u       /* DRAM regions and lock tables of one server */
 #define RPMI_LOG_HEADER_BYTES 4096u /* in front of a log's ring */
 #define RPMI_LOG_CAPACITY_MIN 4096u
+#define RPMI_COPIES_MAX 16u /* members of a set of logs */
 /* A log created without a size gets this share of the pool, at most DEFAULT_MAX, halved until it
  * fits into a free gap, but not below DEFAULT_MIN. */
 #define RPMI_LOG_DEFAULT_SHARE 8u

@@ -223,6 +223,7 @@ static int rebuild(struct rpmi_service *service, struct rpmi_object *log,
         .base_lsn = call->lsn,
         .epoch = log->epoch,
         .flags = RPMI_HEAD_DURABLE, /* by persist_kept() */
+        .life = service->life,
     };
     struct rpmi_head_found found[RPMI_HEAD_SLOTS];
     uint32_t best = rpmi_head_check(service, log, found);
@@ -230,6 +231,8 @@ static int rebuild(struct rpmi_service *service, struct rpmi_object *log,
 
     RPM_ASSERT(log->writer != 0 && !log->sealed);
     head.turn = best < RPMI_HEAD_SLOTS ? found[best].head.turn : 0;
+    if (best < RPMI_HEAD_SLOTS)
+        head.set = found[best].head.set;
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS; i++)
         if (found[i].wrong == NULL && found[i].head.trim_lsn > head.trim_lsn)
             return rpmi_fail(RPM_E_RANGE,
@@ -283,6 +286,7 @@ static int seal(struct rpmi_service *service, struct rpmi_client *client,
     head.base_lsn = call->lsn;
     head.epoch = log->epoch;
     head.flags = (call->flags & RPMI_CALL_DURABLE) != 0 ? RPMI_HEAD_DURABLE : 0;
+    head.life = service->life;
     err = rpmi_head_replace(service, log, &head);
     log->trim_lsn = head.trim_lsn;
     log->sealed = err == 0;

@@ -113,11 +113,28 @@ int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *ent
         .turn = 0,
         .log_id = entry->id,
         .capacity_bytes = entry->bytes - RPMI_LOG_HEADER_BYTES,
+        .life = service->life,
     };
     int err = RPMI_CANARY(OLD_HEADER) ? 0 : head_store(service, entry, &head);
 
     head.turn = 1;
     return err != 0 ? err : head_store(service, entry, &head);
+}
+
+uint32_t rpmi_head_life(struct rpmi_service *service, const struct rpmi_object *log)
+{
+    struct rpmi_head_found found[RPMI_HEAD_SLOTS];
+    uint32_t best = rpmi_head_check(service, log, found);
+    const struct rpmi_life *sealed = &found[best % RPMI_HEAD_SLOTS].head.life;
+    uint32_t lasts = 0;
+
+    if (best == RPMI_HEAD_SLOTS)
+        return 0;
+    if (sealed->run != 0 && sealed->run == service->life.run)
+        lasts |= RPMI_REPLY_RUN_LASTS;
+    if (sealed->boot != 0 && sealed->boot == service->life.boot)
+        lasts |= RPMI_REPLY_BOOT_LASTS;
+    return lasts;
 }
 
 uint32_t rpmi_head_check(struct rpmi_service *service, const struct rpmi_object *log,

@@ -81,6 +81,8 @@ int rpmi_service_open(const struct rpmi_service_opts *opts, struct rpmi_service 
     if (fresh->opts.entropy == NULL)
         fresh->opts.entropy = system_entropy;
     fresh->clients_max = opts->clients_max;
+    fresh->life =
+        (struct rpmi_life){ .run = fresh->opts.entropy(fresh->opts.context), .boot = opts->boot };
     err = super_load(fresh);
     if (err == 0)
         err = objects_alloc(fresh);
@@ -194,6 +196,8 @@ static int serve_open(struct rpmi_service *service, struct rpmi_client *client,
     reply->offset = object->entry.offset;
     reply->id = object->entry.id;
     reply->epoch = service->opts.server_epoch;
+    if (call->object == RPM_KIND_LOG)
+        reply->flags |= rpmi_head_life(service, object);
     return 0;
 }
 

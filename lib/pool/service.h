@@ -36,6 +36,7 @@ struct rpmi_service_opts {
     struct rpmi_mem *dram; /* Borrowed until close; the service may zero it */
     uint32_t clients_max;
     uint32_t server_epoch; /* differs between runs of a server, never 0 */
+    uint64_t boot;         /* of the machine, differs between boots; 0: unknown */
     const char *agents;    /* names of declared agents, separated by blanks; NULL: none. Borrowed
                               until close */
 

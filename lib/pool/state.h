@@ -80,6 +80,7 @@ struct rpmi_service {
     uint32_t clients_max;
     uint32_t last_id; /* given to a client */
     uint32_t starts;  /* of servers with this pool, this one included */
+    struct rpmi_life life; /* this run, this boot */
     uint64_t claims;
     uint64_t fenced;
     struct rpmi_client clients[]; /* clients_max */
@@ -209,6 +210,8 @@ int rpmi_head_load(struct rpmi_service *service, struct rpmi_object *log, struct
  * RPM_E_CORRUPT (a number of it has reached its limit), RPM_E_IO. */
 int rpmi_head_replace(struct rpmi_service *service, struct rpmi_object *log,
                       struct rpmi_head *head);
+/* Which parts of the life in the head of @log last: enum rpmi_reply_flag. Changes nothing. */
+uint32_t rpmi_head_life(struct rpmi_service *service, const struct rpmi_object *log);
 /* Judge the slots of @log, in whatever state. The index of the newest head, or RPMI_HEAD_SLOTS. */
 uint32_t rpmi_head_check(struct rpmi_service *service, const struct rpmi_object *log,
                          struct rpmi_head_found found[RPMI_HEAD_SLOTS]);

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/opts.h"
 #include "base/rng.h"
+#include "pmem/boot.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -108,6 +109,7 @@ static int open_service(struct rpm_server *server, const struct rpm_server_opts 
         .dram = &server->dram.mem,
         .clients_max = server->clients_max,
         .server_epoch = server->server_epoch,
+        .boot = rpmi_boot_id(RPMI_BOOT_ID_PATH),
         .agents = server->agents,
         .quiesce = rpmi_serve_quiesce,
         .vacate = rpmi_serve_vacate,

@@ -23,6 +23,8 @@
     (RPMI_CALL_CREATE | RPMI_CALL_EXCL | RPMI_CALL_TAKEOVER | RPMI_CALL_GUARDED |                  \
      RPMI_CALL_REPAIR | RPMI_CALL_RESUME | RPMI_CALL_DURABLE)
 
+#define REPLY_FLAGS ((uint32_t)RPMI_CALL_CREATE | RPMI_REPLY_RUN_LASTS | RPMI_REPLY_BOOT_LASTS)
+
 static const struct rpmi_field CALL_FIELDS[] = {
     RPMI_NUMBER(0, struct rpmi_call, kind),   RPMI_NUMBER(4, struct rpmi_call, flags),
     RPMI_NUMBER(8, struct rpmi_call, key),    RPMI_NUMBER(12, struct rpmi_call, object),
@@ -84,7 +86,7 @@ void rpmi_reply_put(void *bytes, const struct rpmi_reply *reply)
 {
     struct rpmi_reply again;
 
-    RPM_ASSERT((reply->flags & ~(uint32_t)RPMI_CALL_CREATE) == 0);
+    RPM_ASSERT((reply->flags & ~REPLY_FLAGS) == 0);
     RPM_ASSERT(reply->object <= RPM_KIND_LOCKS);
     RPM_ASSERT(reply->status <= 0 && reply->status >= -RPMI_ERRNO_MAX);
     rpmi_layout_put(&rpmi_reply_layout, bytes, reply);
@@ -99,11 +101,11 @@ int rpmi_reply_get(const void *bytes, struct rpmi_reply *reply)
     if (found.status > 0 || found.status < -RPMI_ERRNO_MAX)
         return rpmi_fail(RPM_E_PROTO, "reply with status %" PRId32 ", expected is %d to 0",
                          found.status, -RPMI_ERRNO_MAX);
-    if ((found.flags & ~(uint32_t)RPMI_CALL_CREATE) != 0 || found.object > RPM_KIND_LOCKS)
+    if ((found.flags & ~REPLY_FLAGS) != 0 || found.object > RPM_KIND_LOCKS)
         return rpmi_fail(RPM_E_PROTO,
-                         "reply with flags %#x and object kind %u, known are flag %#x and kinds 0 "
+                         "reply with flags %#x and object kind %u, known are flags %#x and kinds 0 "
                          "to %d",
-                         found.flags, found.object, (unsigned)RPMI_CALL_CREATE, RPM_KIND_LOCKS);
+                         found.flags, found.object, REPLY_FLAGS, RPM_KIND_LOCKS);
     if (wrong != NULL)
         return rpmi_fail(RPM_E_PROTO, "reply with %s", wrong);
     *reply = found;

@@ -66,6 +66,9 @@ enum rpmi_call_flag {
     RPMI_CALL_DURABLE = 64 /* SEAL: everything before @lsn is durable */
 };
 
+/* In a reply; CREATE is RPMI_CALL_CREATE. OPEN of a log: does the life in its head still last? */
+enum rpmi_reply_flag { RPMI_REPLY_RUN_LASTS = 2, RPMI_REPLY_BOOT_LASTS = 4 };
+
 struct rpmi_call {
     uint32_t kind;  /* enum rpmi_call_kind */
     uint32_t flags; /* enum rpmi_call_flag */
@@ -83,7 +86,7 @@ struct rpmi_reply {
     uint32_t object; /* OPEN, NEXT: enum rpm_kind */
     uint32_t epoch;  /* CLAIM: the new one; OPEN of LOCKS: the server's; ROOM: objects at most */
     uint32_t writer; /* NEXT: client that holds the log */
-    uint32_t flags;  /* OPEN: RPMI_CALL_CREATE if it was created now */
+    uint32_t flags;  /* OPEN: RPMI_CALL_CREATE if it was created now; enum rpmi_reply_flag */
     uint64_t bytes;  /* OPEN, NEXT: of the object; of a log its capacity; ROOM: free */
     uint64_t offset; /* OPEN, CLAIM: of the object in the pool or DRAM area; a log: its header;
                         ROOM: bytes of the area */

@@ -19,12 +19,12 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
-#define MAGIC 0x0244414548474f4cull /* "LOGHEAD", version 2 */
+#define MAGIC 0x0344414548474f4cull /* "LOGHEAD", version 3 */
 #define AT_MAGIC 0
-#define AT_SUM 56
+#define AT_SUM 120
 
 _Static_assert(AT_SUM + sizeof(uint64_t) == RPMI_HEAD_BYTES, "the sum ends the slot");
-_Static_assert(RPMI_HEAD_BYTES == RPMI_LINE_BYTES, "a slot is one line");
+_Static_assert(RPMI_HEAD_BYTES <= RPMI_XPLINE_BYTES, "a slot is on one media line");
 _Static_assert(RPMI_HEAD_SLOT_STRIDE % RPMI_XPLINE_BYTES == 0, "slots on different media lines");
 _Static_assert(RPMI_HEAD_SLOTS *RPMI_HEAD_SLOT_STRIDE <= RPMI_GUARD_OFFSET, "slots, then guard");
 
@@ -37,6 +37,12 @@ static const struct rpmi_field FIELDS[] = {
     RPMI_NUMBER(40, struct rpmi_head, base_lsn),
     RPMI_NUMBER(48, struct rpmi_head, epoch),
     RPMI_NUMBER(52, struct rpmi_head, flags),
+    RPMI_NUMBER(56, struct rpmi_head, life.run),
+    RPMI_NUMBER(64, struct rpmi_head, life.boot),
+    RPMI_NUMBER(72, struct rpmi_head, set.copies),
+    RPMI_NUMBER(73, struct rpmi_head, set.acks),
+    RPMI_NUMBER(74, struct rpmi_head, set.member),
+    RPMI_NUMBER(80, struct rpmi_head, set.members),
     RPMI_OWN(AT_SUM, 8, "checksum"),
 };
 
@@ -71,11 +77,13 @@ int rpmi_head_get(const void *slot, struct rpmi_head *head)
 /* Do two valid slots belong to the same log and, if their turns are equal, hold the same head? */
 static bool agree(const struct rpmi_head_found *a, const struct rpmi_head_found *b)
 {
-    if (a->head.log_id != b->head.log_id || a->head.capacity_bytes != b->head.capacity_bytes)
+    if (a->head.log_id != b->head.log_id || a->head.capacity_bytes != b->head.capacity_bytes ||
+        !rpmi_membership_is_same(&a->head.set, &b->head.set))
         return false;
     return a->head.turn != b->head.turn ||
            (a->head.trim_lsn == b->head.trim_lsn && a->head.base_lsn == b->head.base_lsn &&
-            a->head.epoch == b->head.epoch && a->head.flags == b->head.flags);
+            a->head.epoch == b->head.epoch && a->head.flags == b->head.flags &&
+            a->head.life.run == b->head.life.run && a->head.life.boot == b->head.life.boot);
 }
 
 /* Check every slot, of any log. */
@@ -147,6 +155,20 @@ int rpmi_head_pick(const void *slots, struct rpmi_head *head, uint32_t *lacking)
     return 0;
 }
 
+bool rpmi_membership_is_sound(const struct rpmi_membership *set)
+{
+    if (set->copies == 0)
+        return set->acks == 0 && set->member == 0 && set->members == 0;
+    return set->copies <= RPMI_COPIES_MAX && set->acks >= 1 && set->acks <= set->copies &&
+           set->member < set->copies;
+}
+
+bool rpmi_membership_is_same(const struct rpmi_membership *a, const struct rpmi_membership *b)
+{
+    return a->copies == b->copies && a->acks == b->acks && a->member == b->member &&
+           a->members == b->members;
+}
+
 bool rpmi_head_in_limits(const struct rpmi_head *head)
 {
     return head->turn < RPMI_HEAD_LIMIT && head->trim_lsn < RPMI_HEAD_LIMIT &&
@@ -160,7 +182,8 @@ static bool is_sound(const struct rpmi_head *head)
            rpmi_is_aligned(head->capacity_bytes, RPMI_PAGE_BYTES) &&
            rpmi_is_aligned(head->trim_lsn, RPMI_LINE_BYTES) &&
            rpmi_is_aligned(head->base_lsn, RPMI_LINE_BYTES) &&
-           (head->flags & ~(uint32_t)RPMI_HEAD_DURABLE) == 0;
+           (head->flags & ~(uint32_t)RPMI_HEAD_DURABLE) == 0 &&
+           rpmi_membership_is_sound(&head->set);
 }
 
 /* NULL if the slot is valid, else what is wrong with it. */
@@ -174,7 +197,8 @@ static const char *judge(const unsigned char *slot, struct rpmi_head *head)
         return "another magic";
     if (rpmi_load64(slot + AT_SUM) != rpmi_sum(slot, AT_SUM))
         return "a wrong checksum";
-    (void)rpmi_layout_get(&rpmi_head_layout, slot, &found); /* a slot has neither text nor gap */
+    if (rpmi_layout_get(&rpmi_head_layout, slot, &found) != NULL)
+        return "reserved bytes in use";
     if (!is_sound(&found) || !rpmi_head_in_limits(&found))
         return "fields out of bounds";
     *head = found;

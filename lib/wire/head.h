@@ -10,6 +10,7 @@
  *   of the valid slots the one with the highest turn is the head
  *   trim_lsn and base_lsn are multiples of 64; epoch and turn never decrease
  *   records at or above base_lsn carry exactly this epoch, records below it a lower one
+ *   log_id, capacity and set never change
  *
  * Format: FORMAT.md, section 4.   Tests: tests/unit/wire/head_test.cpp
  */
@@ -19,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RPMI_HEAD_BYTES 64u        /* one slot */
+#define RPMI_HEAD_BYTES 128u       /* one slot */
 #define RPMI_HEAD_SLOT_STRIDE 256u /* slots are on different media lines */
 #define RPMI_HEAD_COPIES 2u
 #define RPMI_HEAD_SLOTS 4u
@@ -31,6 +32,20 @@
 struct rpmi_layout; /* wire/layout.h */
 extern const struct rpmi_layout rpmi_head_layout;
 
+/* In which life of its server something was stored. */
+struct rpmi_life {
+    uint64_t run;  /* random, of this run of the server; 0: unknown */
+    uint64_t boot; /* of its machine; 0: unknown */
+};
+
+/* The set of copies that a log belongs to; all zeros: it is a single log. */
+struct rpmi_membership {
+    uint8_t copies;   /* members of the set */
+    uint8_t acks;     /* how many of them hold an acknowledged record */
+    uint8_t member;   /* which of them this log is */
+    uint64_t members; /* hash of the list of members */
+};
+
 struct rpmi_head {
     uint64_t turn;           /* of this write of the head */
     uint64_t log_id;         /* never reused within a pool */
@@ -38,7 +53,9 @@ struct rpmi_head {
     uint64_t trim_lsn;       /* oldest record kept */
     uint64_t base_lsn;       /* where the current epoch begins */
     uint32_t epoch;
-    uint32_t flags; /* enum rpmi_head_flag */
+    uint32_t flags;        /* enum rpmi_head_flag */
+    struct rpmi_life life; /* in which the epoch was sealed, or the log was created */
+    struct rpmi_membership set;
 };
 
 enum rpmi_head_flag {
@@ -60,6 +77,10 @@ struct rpmi_head_found {
 
 /* Are turn and LSNs below RPMI_HEAD_LIMIT, so that rpmi_head_get() accepts the head? */
 bool rpmi_head_in_limits(const struct rpmi_head *head);
+
+/* A single log, or a member of a set that there can be? */
+bool rpmi_membership_is_sound(const struct rpmi_membership *set);
+bool rpmi_membership_is_same(const struct rpmi_membership *a, const struct rpmi_membership *b);
 
 /* Write one slot of RPMI_HEAD_BYTES. */
 void rpmi_head_put(void *slot, const struct rpmi_head *head);

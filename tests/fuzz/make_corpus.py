@@ -174,7 +174,7 @@ def inputs():
             ("head_same", "head_slots", heads((7, 7, 7, 7))),
             ("head_pairs", "head_slots", heads((8, 7, 8, 7))),
             ("head_torn", "head_slots", heads((6, 7, 0, 7))),
-            ("head_single", "head_slots", bytes(64) + heads((7,)) + bytes(128)),
+            ("head_single", "head_slots", bytes(128) + heads((7,)) + bytes(256)),
             ("segment", "segment", block["segment"]),
             ("decision", "decision", block["decision"]),
             ("start", "start_counter", block["start"]),

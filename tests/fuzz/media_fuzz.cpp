@@ -116,7 +116,7 @@ static void head_slots(const uint8_t *data, size_t size)
     for (unsigned i = 0; i < RPMI_HEAD_SLOTS; i++) {
         uint8_t *slot = slots.get() + i * RPMI_HEAD_SLOT_STRIDE;
 
-        rpmi_store64(slot + 56, rpmi_sum(slot, 56));
+        rpmi_store64(slot + 120, rpmi_sum(slot, 120));
     }
     check_slots(slots.get());
 }

@@ -12,6 +12,7 @@ extern "C" {
 #include "transport/sim/sim.h"
 #include "wire/frame.h"
 #include "wire/head.h"
+#include "wire/start.h"
 #include "wire/super.h"
 }
 
@@ -130,7 +131,7 @@ class Edits
         while (input_.left > 0)
             edit();
         if ((repair & kSuper) != 0)
-            rpmi_store64(at(4088), rpmi_sum(at(8), 4080));
+            rpmi_store64(at(2040), rpmi_sum(at(8), 2032));
         for (uint64_t i = 0; (repair & kDirents) != 0 && i < DIRENTS; i++)
             rpmi_store64(at(DIR_OFFSET + i * 256 + 248),
                          rpmi_sum(at(DIR_OFFSET + i * 256 + 8), 232));
@@ -138,7 +139,7 @@ class Edits
              { LOG_A_OFFSET, LOG_A_OFFSET + 256, LOG_A_OFFSET + 512, LOG_A_OFFSET + 768,
                LOG_B_OFFSET, LOG_B_OFFSET + 256, LOG_B_OFFSET + 512, LOG_B_OFFSET + 768 })
             if ((repair & kHeads) != 0)
-                rpmi_store64(at(slot + 56), rpmi_sum(at(slot), 56));
+                rpmi_store64(at(slot + 120), rpmi_sum(at(slot), 120));
         for (uint64_t frame : frames_)
             if ((repair & kFrames) != 0)
                 repair_frame(frame);
@@ -160,13 +161,13 @@ class Edits
 
         switch (where % 8) {
         case 0:
-            return x % 64;
+            return x < 224 ? x % 64 : RPMI_START_AT + x % 2 * RPMI_START_STRIDE + x / 2 % 8;
         case 1:
             return DIR_OFFSET + where / 8 % DIRENTS * 256 + x;
         case 2:
-            return LOG_A_OFFSET + where / 8 % 4 * 256 + x % 64;
+            return LOG_A_OFFSET + where / 8 % 4 * 256 + x % 128;
         case 3:
-            return LOG_B_OFFSET + where / 8 % 4 * 256 + x % 64;
+            return LOG_B_OFFSET + where / 8 % 4 * 256 + x % 128;
         case 4:
             return LOG_A_OFFSET + 4096 + (x * 64 + where / 8) % LOG_A_BYTES;
         case 5:
@@ -385,7 +386,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(sim->world->machine[0].media.pool, image.data(), image.size());
     err = rpm_sim_restart(sim, 0);
     FUZZ_CHECK(err == 0 || err == RPM_E_FOREIGN || err == RPM_E_VERSION || err == RPM_E_CORRUPT ||
-               err == RPM_E_NOENT);
+               err == RPM_E_NOENT || err == RPM_E_LIMIT);
     if (err == 0)
         use(sim);
     rpm_sim_close(&sim);

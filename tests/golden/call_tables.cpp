@@ -51,7 +51,7 @@ std::vector<Format> call_formats()
             { "object", { 5, UINT32_MAX } },
             { "epoch", {} },
             { "writer", {} },
-            { "flags", { 2, 3, UINT32_MAX } },
+            { "flags", { 8, 9, UINT32_MAX } },
             { "bytes", {} },
             { "offset", {} },
             { "id", {} },

@@ -93,6 +93,12 @@ TEST_CASE("golden: a head slot is encoded to and decoded from the golden bytes",
     REQUIRE(head.base_lsn == 1280);
     REQUIRE(head.epoch == 3);
     REQUIRE(head.flags == RPMI_HEAD_DURABLE);
+    REQUIRE(head.life.run == 0x1122334455667788ull);
+    REQUIRE(head.life.boot == 0x99aabbccddeeff01ull);
+    REQUIRE(head.set.copies == 3);
+    REQUIRE(head.set.acks == 2);
+    REQUIRE(head.set.member == 1);
+    REQUIRE(head.set.members == 0x2468ace013579bdfull);
     rpmi_head_put(made.data(), &head);
     REQUIRE(made == expected);
 }
@@ -333,7 +339,8 @@ TEST_CASE("golden: a reply is encoded to and decoded from the golden bytes", "[g
     REQUIRE(reply.object == RPM_KIND_LOG);
     REQUIRE(reply.epoch == 2);
     REQUIRE(reply.writer == 3);
-    REQUIRE(reply.flags == RPMI_CALL_CREATE);
+    REQUIRE(reply.flags ==
+            (uint32_t{ RPMI_CALL_CREATE } | RPMI_REPLY_RUN_LASTS | RPMI_REPLY_BOOT_LASTS));
     REQUIRE(reply.bytes == 4ull << 32);
     REQUIRE(reply.offset == 5ull << 32);
     REQUIRE(reply.id == 6ull << 32);
@@ -359,6 +366,8 @@ TEST_CASE("golden: numbers that are part of the format stay", "[golden]")
     REQUIRE(RPMI_CALL_REPAIR == 16);
     REQUIRE(RPMI_CALL_RESUME == 32);
     REQUIRE(RPMI_CALL_DURABLE == 64);
+    REQUIRE(RPMI_REPLY_RUN_LASTS == 2);
+    REQUIRE(RPMI_REPLY_BOOT_LASTS == 4);
     REQUIRE(RPM_KIND_DRAM == 3);
     REQUIRE(RPM_KIND_LOCKS == 4);
     REQUIRE(RPM_MEDIUM_DEVDAX == 6);

@@ -91,8 +91,8 @@ def dirent():
 
 
 def head(turn=7):
-    b = Block(64)
-    b.raw(0, b"LOGHEAD\x02", "magic and version")
+    b = Block(128)
+    b.raw(0, b"LOGHEAD\x03", "magic and version")
     b.u64(8, turn, "turn")
     b.u64(16, 0xfedcba9876543210, "log id")
     b.u64(24, 65536, "capacity of the ring")
@@ -100,7 +100,11 @@ def head(turn=7):
     b.u64(40, 1280, "base LSN")
     b.u32(48, 3, "epoch")
     b.u32(52, 1, "flags: durable")
-    b.u64(56, xxh3(b.data[0:56]), "checksum of bytes 0 to 55")
+    b.u64(56, 0x1122334455667788, "run that sealed")
+    b.u64(64, 0x99aabbccddeeff01, "boot of its machine")
+    b.raw(72, bytes([3, 2, 1]), "copies, acks, member")
+    b.u64(80, 0x2468ace013579bdf, "hash of the list of members")
+    b.u64(120, xxh3(b.data[0:120]), "checksum of bytes 0 to 119")
     return b
 
 
@@ -163,7 +167,7 @@ def reply():
     b.u32(8, 1, "object: log")
     b.u32(12, 2, "epoch")
     b.u32(16, 3, "writer")
-    b.u32(20, 1, "flags: CREATE")
+    b.u32(20, 7, "flags: CREATE, RUN_LASTS, BOOT_LASTS")
     b.u64(24, 4 << 32, "bytes")
     b.u64(32, 5 << 32, "offset")
     b.u64(40, 6 << 32, "id")

@@ -89,9 +89,15 @@ std::vector<Format> media_formats()
             { "trim_lsn", { 1, 641, 1ull << 63, UINT64_MAX } },
             { "base_lsn", { 63, 1281, 1ull << 63, UINT64_MAX } },
             { "epoch", {} },
-            { "flags", { 2, 3, 1u << 31, UINT32_MAX } } },
+            { "flags", { 2, 3, 1u << 31, UINT32_MAX } },
+            { "life.run", {} },
+            { "life.boot", {} },
+            { "set.copies", { 0, 1, 17, UINT8_MAX } },
+            { "set.acks", { 0, 4, UINT8_MAX } },
+            { "set.member", { 3, UINT8_MAX } },
+            { "set.members", {} } },
           false,
-          sum_at(56, 0, 56) },
+          sum_at(120, 0, 120) },
     };
 }
 

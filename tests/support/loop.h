@@ -64,6 +64,7 @@ struct Server {
     uint32_t epoch = 0;
     uint32_t clients_max = 8;
     uint64_t entropy = 1;
+    uint64_t boot = 1; // of the machine; a power cut makes it another
     uint64_t now_ns = 1000000;
     bool up = true;
     bool defers_cleanup = false; // a lost client stays attached until reap()

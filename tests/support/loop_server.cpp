@@ -71,6 +71,7 @@ int Server::start()
     opts.dram = &dram.mem;
     opts.clients_max = clients_max;
     opts.server_epoch = ++epoch;
+    opts.boot = boot;
     opts.agents = "agent  another";
     opts.entropy = [](void *context) { return ++static_cast<Server *>(context)->entropy; };
     opts.context = this;
@@ -92,6 +93,7 @@ void Server::power_cut()
 {
     stop();
     pool.bytes = pool.kept;
+    boot++;
 }
 
 void Server::leave(uint32_t client)

@@ -212,6 +212,7 @@ void rpmi_power_kill(struct rpmi_machine *machine)
 void rpmi_power_on(struct rpmi_machine *machine)
 {
     RPM_ASSERT(!machine->serving);
+    machine->power_ons += !machine->powered;
     machine->powered = true;
     machine->running = true;
     machine->boot++;

@@ -78,10 +78,11 @@ struct rpmi_machine {
     struct rpmi_world *world;
     uint16_t index;
     bool powered;
-    bool running;    /* a server process exists: it starts, or it serves */
-    bool serving;    /* the server process serves clients */
-    uint64_t boot;   /* counts starts of a server process */
-    uint64_t cut_at; /* event after which the power is cut; 0: none armed */
+    bool running;       /* a server process exists: it starts, or it serves */
+    bool serving;       /* the server process serves clients */
+    uint64_t boot;      /* counts starts of a server process */
+    uint64_t power_ons; /* counts boots of the machine */
+    uint64_t cut_at;    /* event after which the power is cut; 0: none armed */
     enum rpmi_cut cut;
     uint32_t evictions; /* pending events */
     struct rpmi_sim_media media;

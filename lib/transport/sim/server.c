@@ -178,6 +178,7 @@ int rpmi_sim_server_start(struct rpmi_sim_server *server)
     rpmi_service_close(&server->service);
     rpmi_power_on(machine);
     opts.server_epoch = ++server->epoch;
+    opts.boot = machine->power_ons + 1; /* never 0, which means unknown */
     rpmi_sim_cpu_enter(machine);
     err = rpmi_service_open(&opts, &server->service);
     rpmi_sim_cpu_leave(machine);

@@ -39,8 +39,10 @@ TEST_CASE("head: the head survives any flipped byte, which is repaired", "[unit]
         else
             CHECK((next.status == RPM_E_CORRUPT && at >= RPMI_GUARD_OFFSET));
         if (next.status == 0) {
-            CHECK(memcmp(&server.pool.bytes[HEADER + 256], &good[HEADER + 256], 64) == 0);
-            CHECK(memcmp(&server.pool.bytes[HEADER + 768], &good[HEADER + 768], 64) == 0);
+            CHECK(memcmp(&server.pool.bytes[HEADER + 256], &good[HEADER + 256], RPMI_HEAD_BYTES) ==
+                  0);
+            CHECK(memcmp(&server.pool.bytes[HEADER + 768], &good[HEADER + 768], RPMI_HEAD_BYTES) ==
+                  0);
             CHECK(server.head(HEADER).trim_lsn == 64);
             CHECK(server.head(HEADER).base_lsn == 640);
             CHECK(server.with_key(server.you, RPMI_CALL_SEAL, next.key, 640).status == 0);
@@ -48,7 +50,7 @@ TEST_CASE("head: the head survives any flipped byte, which is repaired", "[unit]
         }
     }
     // All of them, and all but one of an older head: none of them counts.
-    for (uint64_t at = 0; at < 64; at++) {
+    for (uint64_t at = 0; at < RPMI_HEAD_BYTES; at++) {
         server.pool.bytes = good;
         server.pool.bytes[HEADER + at] ^= 1;
         server.pool.bytes[HEADER + 512 + at] ^= 1;
@@ -80,4 +82,73 @@ TEST_CASE("head: an untrustworthy head is refused and not changed", "[unit]")
     CHECK(server.with_key(me, RPMI_CALL_TRIM, log.key, 64).status == RPM_E_CORRUPT);
     CHECK(server.head(header).turn == head.turn);
     CHECK(server.head(header).trim_lsn == 0);
+}
+
+namespace
+{
+
+// What OPEN says of the life in the log's head.
+uint32_t lasting(PoolServer &server)
+{
+    rpmi_reply reply = server.open(server.client(), "log", RPM_KIND_LOG);
+
+    REQUIRE(reply.status == 0);
+    return reply.flags;
+}
+
+} // namespace
+
+TEST_CASE("head: a seal records the life of its server, and OPEN says which parts of it last",
+          "[unit]")
+{
+    const uint32_t both = RPMI_REPLY_RUN_LASTS | RPMI_REPLY_BOOT_LASTS;
+    PoolServer server;
+    uint32_t me = server.client();
+    rpmi_reply log = server.open(me, "log", RPM_KIND_LOG, 8192);
+
+    CHECK(log.flags == (RPMI_CALL_CREATE | both));
+    CHECK(server.open(me, "region", RPM_KIND_REGION, 64).flags == RPMI_CALL_CREATE);
+    rpmi_life created = server.head(log.offset).life;
+    CHECK(created.run != 0);
+    CHECK(created.boot == server.boot);
+
+    rpmi_service_close(&server.service); // the process ends, its machine goes on
+    REQUIRE(server.start() == 0);
+    CHECK(lasting(server) == RPMI_REPLY_BOOT_LASTS);
+    me = server.client();
+    log = server.open(me, "log", RPM_KIND_LOG);
+    REQUIRE(server.with_key(me, RPMI_CALL_TRIM, log.key, 640).status == 0);
+    CHECK(server.head(log.offset).life.run == created.run);
+    rpmi_reply claim = server.with_key(me, RPMI_CALL_CLAIM, log.key);
+    CHECK(lasting(server) == RPMI_REPLY_BOOT_LASTS);
+    REQUIRE(server.with_key(me, RPMI_CALL_SEAL, claim.key, 640).status == 0);
+    CHECK(lasting(server) == both);
+    CHECK(server.head(log.offset).life.run != created.run);
+
+    REQUIRE(server.reborn() == 0);
+    CHECK(lasting(server) == 0);
+    rpmi_service_close(&server.service);
+    server.boot = 1; // as when it was sealed
+    REQUIRE(server.start() == 0);
+    CHECK(lasting(server) == RPMI_REPLY_BOOT_LASTS);
+    rpmi_service_close(&server.service);
+    server.boot = 0; // a machine that does not say
+    REQUIRE(server.start() == 0);
+    CHECK(lasting(server) == 0);
+}
+
+TEST_CASE("head: an unknown boot never lasts, and nothing lasts of a head that cannot be read",
+          "[unit]")
+{
+    PoolServer server;
+
+    server.boot = 0;
+    rpmi_service_close(&server.service);
+    REQUIRE(server.start() == 0);
+    rpmi_reply log = server.open(server.client(), "log", RPM_KIND_LOG, 8192);
+    CHECK(log.flags == (uint32_t{ RPMI_CALL_CREATE } | RPMI_REPLY_RUN_LASTS));
+    CHECK(lasting(server) == RPMI_REPLY_RUN_LASTS);
+    for (uint32_t slot = 0; slot < RPMI_HEAD_SLOTS; slot++)
+        server.pool.bytes[log.offset + slot * RPMI_HEAD_SLOT_STRIDE] ^= 1;
+    CHECK(lasting(server) == 0);
 }

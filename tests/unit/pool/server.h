@@ -108,6 +108,7 @@ struct PoolServer : loop::Server {
     {
         rpmi_service_close(&service);
         pool.bytes = pool.kept;
+        boot++;
         return start();
     }
 

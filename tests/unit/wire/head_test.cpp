@@ -21,6 +21,8 @@ static rpmi_head sample(uint64_t turn)
     head.trim_lsn = 640;
     head.base_lsn = 1280;
     head.epoch = 5;
+    head.life = { 11, 12 };
+    head.set = { 3, 2, 1, 13 };
     return head;
 }
 
@@ -36,7 +38,7 @@ struct Slots {
     void forge(unsigned i, unsigned at, uint64_t value)
     {
         rpmi_store64(slot(i) + at, value);
-        rpmi_store64(slot(i) + 56, rpmi_sum(slot(i), 56));
+        rpmi_store64(slot(i) + 120, rpmi_sum(slot(i), 120));
     }
 };
 
@@ -55,6 +57,28 @@ TEST_CASE("head: an encoded head is decoded unchanged", "[unit]")
     REQUIRE(out.trim_lsn == 640);
     REQUIRE(out.base_lsn == 1280);
     REQUIRE(out.epoch == 5);
+    REQUIRE(out.life.run == 11);
+    REQUIRE(out.life.boot == 12);
+    REQUIRE(rpmi_membership_is_same(&out.set, &in.set));
+    REQUIRE(out.set.members == 13);
+}
+
+TEST_CASE("head: a single log has no set, and a member is one of a set that there can be", "[unit]")
+{
+    struct {
+        rpmi_membership set;
+        bool sound;
+    } const CASES[] = { { { 0, 0, 0, 0 }, true },    { { 1, 1, 0, 0 }, true },
+                        { { 16, 16, 15, 1 }, true }, { { 3, 2, 2, 1 }, true },
+                        { { 0, 1, 0, 0 }, false },   { { 0, 0, 1, 0 }, false },
+                        { { 0, 0, 0, 1 }, false },   { { 3, 0, 0, 1 }, false },
+                        { { 3, 4, 0, 1 }, false },   { { 3, 2, 3, 1 }, false },
+                        { { 17, 2, 0, 1 }, false } };
+
+    for (const auto &test : CASES) {
+        CAPTURE(test.set.copies, test.set.acks, test.set.member);
+        CHECK(rpmi_membership_is_sound(&test.set) == test.sound);
+    }
 }
 
 TEST_CASE("head: a slot with any bit flipped is torn, and the output stays", "[unit]")
@@ -82,7 +106,8 @@ TEST_CASE("head: a checksum does not excuse fields out of bounds", "[unit]")
         uint64_t value;
     } CASES[] = {
         { 0, 1 },  { 24, 0 },  { 24, 4032 },           { 24, 8192 + 64 },
-        { 32, 1 }, { 40, 63 }, { 48, 2ull << 32 | 5 },
+        { 32, 1 }, { 40, 63 }, { 48, 2ull << 32 | 5 }, { 72, 1ull << 24 | 0x010203 },
+        { 88, 1 },
     };
 
     for (const auto &test : CASES) {
@@ -162,7 +187,7 @@ TEST_CASE("head: a write that power tears leaves the head before it, or is whole
                 memcpy(cut.bytes + words[i], after.bytes + words[i], 8);
         for (uint32_t copy = 0; copy < RPMI_HEAD_COPIES; copy++)
             whole += memcmp(cut.slot(rpmi_head_slot(turn, copy)),
-                            after.slot(rpmi_head_slot(turn, copy)), 64) == 0;
+                            after.slot(rpmi_head_slot(turn, copy)), RPMI_HEAD_BYTES) == 0;
         CAPTURE(turn, subset);
         REQUIRE(rpmi_head_pick(cut.bytes, &out, &lacking) == 0);
         REQUIRE(out.turn == (whole > 0 ? turn : turn - 1));
@@ -220,9 +245,9 @@ TEST_CASE("head: no valid slot, slots of two logs, two heads of one turn, are co
     uint32_t lacking = 9;
 
     REQUIRE(rpmi_head_pick(none.bytes, &out, &lacking) == RPM_E_CORRUPT);
-    for (int field = 0; field < 5; field++) {
+    for (int field = 0; field < 9; field++) {
         Slots slots;
-        rpmi_head other = sample(field < 2 ? 1 : 2);
+        rpmi_head other = sample(field < 2 || field > 6 ? 1 : 2);
 
         put_pair(slots, sample(1));
         put_pair(slots, sample(2));
@@ -231,6 +256,10 @@ TEST_CASE("head: no valid slot, slots of two logs, two heads of one turn, are co
         other.trim_lsn += field == 2 ? 64 : 0;
         other.base_lsn += field == 3 ? 64 : 0;
         other.epoch += field == 4;
+        other.life.run += field == 5;
+        other.life.boot += field == 6;
+        other.set.member += field == 7;
+        other.set.members += field == 8;
         rpmi_head_put(slots.slot(rpmi_head_slot(other.turn, 1)), &other);
         CAPTURE(field);
         REQUIRE(rpmi_head_pick(slots.bytes, &out, &lacking) == RPM_E_CORRUPT);
@@ -265,7 +294,7 @@ TEST_CASE("head: numbers that could overflow are out of bounds", "[unit]")
     for (uint64_t value :
          { uint64_t{ RPMI_HEAD_LIMIT } - 64, uint64_t{ RPMI_HEAD_LIMIT }, UINT64_MAX - 63 }) {
         rpmi_store64(slot + field, value);
-        rpmi_store64(slot + 56, rpmi_sum(slot, 56));
+        rpmi_store64(slot + 120, rpmi_sum(slot, 120));
         CAPTURE(field, value);
         REQUIRE(rpmi_head_get(slot, &head) == (value < RPMI_HEAD_LIMIT ? 0 : RPM_E_TORN));
     }
