@@ -14,6 +14,8 @@
  *   the claim word in the guard is durable before the claiming client learns its epoch
  *   an epoch is given out once, even if the claiming client dies before it seals
  *   a writer that resumes gets a claim only if no other writer claimed the log since its first one
+ *   an epoch is granted again only to the client that has its token, and only while it is the
+ *     highest; then no key of the grants before can write
  *
  * Format: FORMAT.md, section 4.   Tests: tests/unit/pool/claim_test.cpp
  */
@@ -34,6 +36,27 @@ static uint64_t claim_word_offset(const struct rpmi_dirent *entry)
 static uint64_t since_word_offset(const struct rpmi_dirent *entry)
 {
     return entry->offset + RPMI_GUARD_OFFSET + offsetof(struct rpmi_guard, since);
+}
+
+static uint64_t token_word_offset(const struct rpmi_dirent *entry)
+{
+    return entry->offset + RPMI_GUARD_OFFSET + offsetof(struct rpmi_guard, token);
+}
+
+static uint64_t load_word(struct rpmi_service *service, uint64_t offset)
+{
+    unsigned char word[sizeof(uint64_t)];
+
+    rpmi_mem_load(service->opts.pool, offset, word, sizeof(word));
+    return rpmi_load64(word);
+}
+
+static void store_word(struct rpmi_service *service, uint64_t offset, uint64_t value)
+{
+    unsigned char word[sizeof(uint64_t)];
+
+    rpmi_store64(word, value);
+    rpmi_mem_store(service->opts.pool, offset, word, sizeof(word));
 }
 
 /* The epoch of the head; for a repair, the highest epoch of a valid slot, or of a record that the
@@ -58,21 +81,35 @@ static int epoch_known(struct rpmi_service *service, struct rpmi_object *log,
     return 0;
 }
 
-/* The next epoch: above the head's and above every epoch that was given out and never sealed. A
- * claim word without a valid epoch is damaged: only a repair continues without it. */
+/* Is the epoch that a client asks for above all that were given out? */
+static int check_epoch(const struct rpmi_dirent *entry, const struct rpmi_call *call,
+                       uint64_t highest)
+{
+    if (call->epoch > highest && call->epoch < UINT32_MAX)
+        return 0;
+    if (call->epoch == UINT32_MAX)
+        return rpmi_fail(RPM_E_RANGE, "log '%s' cannot be claimed with epoch %u; the highest is %u",
+                         entry->name, call->epoch, UINT32_MAX - 1);
+    return rpmi_fail(RPM_E_FENCED,
+                     "log '%s' was claimed with epoch %" PRIu64 ", and epoch %" PRIu32
+                     " is not above it; claim it with a higher one",
+                     entry->name, highest, call->epoch);
+}
+
+/* The next epoch, or the one asked for: above the head's and above every epoch that was given out
+ * and never sealed. A claim word without a valid epoch is damaged: only a repair continues without
+ * it. */
 static int next_epoch(struct rpmi_service *service, struct rpmi_object *log,
                       const struct rpmi_call *call, uint32_t *epoch)
 {
     const struct rpmi_dirent *entry = &log->entry;
-    unsigned char word[sizeof(uint64_t)];
     uint64_t claimed;
     uint64_t known = 0;
     int err = epoch_known(service, log, call, &known);
 
     if (err != 0)
         return err;
-    rpmi_mem_load(service->opts.pool, claim_word_offset(entry), word, sizeof(word));
-    claimed = rpmi_load64(word);
+    claimed = load_word(service, claim_word_offset(entry));
     if (claimed >= UINT32_MAX && (call->flags & RPMI_CALL_REPAIR) == 0)
         return rpmi_fail(RPM_E_CORRUPT,
                          "log '%s' needs 'rpm-log repair': its claim word is damaged, %" PRIu64
@@ -85,8 +122,8 @@ static int next_epoch(struct rpmi_service *service, struct rpmi_object *log,
             RPM_E_CORRUPT,
             "log '%s' has used all of its %u epochs; create a new log and copy the records",
             entry->name, UINT32_MAX);
-    *epoch = (uint32_t)claimed + 1;
-    return 0;
+    *epoch = call->epoch != 0 ? call->epoch : (uint32_t)claimed + 1;
+    return call->epoch != 0 ? check_epoch(entry, call, claimed) : 0;
 }
 
 /* A writer asks to resume and names the epoch of its first claim, call->lsn. It may, if no other
@@ -95,37 +132,85 @@ static int next_epoch(struct rpmi_service *service, struct rpmi_object *log,
 static int may_resume(struct rpmi_service *service, const struct rpmi_dirent *entry,
                       const struct rpmi_call *call)
 {
-    unsigned char word[sizeof(uint64_t)];
+    uint64_t since = load_word(service, since_word_offset(entry));
 
-    rpmi_mem_load(service->opts.pool, since_word_offset(entry), word, sizeof(word));
-    if (rpmi_load64(word) == call->lsn)
+    if (since == call->lsn)
         return 0;
     return rpmi_fail(RPM_E_FENCED,
                      "log '%s': another writer claimed it with epoch %" PRIu64
                      ", after this writer's claim with epoch %" PRIu64,
-                     entry->name, rpmi_load64(word), call->lsn);
+                     entry->name, since, call->lsn);
 }
 
-/* Store the new epoch in the claim word, which fences direct writers; and in the word 'since', on
- * the same cache line, unless the writer resumes. */
+/* A writer asks for the epoch of its claim again, call->epoch, and shows by the token that the
+ * claim is its own. @head: in force; it may have that epoch. */
+static int may_claim_again(struct rpmi_service *service, struct rpmi_object *log,
+                           const struct rpmi_call *call, struct rpmi_head *head)
+{
+    const struct rpmi_dirent *entry = &log->entry;
+    uint64_t claimed = load_word(service, claim_word_offset(entry));
+
+    if (claimed != call->epoch)
+        return rpmi_fail(RPM_E_FENCED,
+                         "log '%s' was claimed with epoch %" PRIu64
+                         ", so the claim with epoch %" PRIu32 " has ended",
+                         entry->name, claimed, call->epoch);
+    if (load_word(service, token_word_offset(entry)) != call->token)
+        return rpmi_fail(RPM_E_FENCED,
+                         "log '%s': another writer claimed it with epoch %" PRIu32
+                         ": the token is not that of its claim",
+                         entry->name, call->epoch);
+    return rpmi_head_load(service, log, head);
+}
+
+static int check_call(const struct rpmi_dirent *entry, const struct rpmi_call *call)
+{
+    uint32_t others = call->flags & (RPMI_CALL_RESUME | RPMI_CALL_REPAIR);
+
+    if (entry->kind != RPM_KIND_LOG)
+        return rpmi_fail(RPM_E_DENIED, "'%s' is not a log; only a log can be claimed", entry->name);
+    if ((call->epoch != 0 && others != 0) || (call->token != 0 && call->epoch == 0))
+        return rpmi_fail(RPM_E_INVAL,
+                         "claim with epoch %" PRIu32 ", %s token and flags %#x; an epoch goes "
+                         "without RESUME and REPAIR, and a token with its epoch",
+                         call->epoch, call->token != 0 ? "a" : "no", call->flags);
+    return 0;
+}
+
+static int quiesce(struct rpmi_service *service, const struct rpmi_dirent *entry)
+{
+    return service->opts.quiesce == NULL
+               ? 0
+               : service->opts.quiesce(service->opts.context, entry->offset);
+}
+
+/* It has the epoch within: after a power cut the guard may have the words of two claims. */
+static uint64_t new_token(struct rpmi_service *service, uint32_t epoch)
+{
+    uint64_t random = service->opts.entropy(service->opts.context);
+
+    RPM_ASSERT(epoch != 0); /* no token is 0 */
+    return random << 32 | epoch;
+}
+
+/* Store the new epoch in the claim word, which fences direct writers, and a token; and the epoch in
+ * the word 'since' unless the writer resumes. All three are on one cache line. */
 static int raise_claim(struct rpmi_service *service, const struct rpmi_dirent *entry,
                        const struct rpmi_call *call, uint32_t epoch)
 {
     uint64_t claim_at = claim_word_offset(entry);
-    uint64_t since_at = since_word_offset(entry);
-    unsigned char word[sizeof(uint64_t)];
+    uint64_t token_at = token_word_offset(entry);
+    uint64_t token = service->opts.entropy(service->opts.context);
     int err;
 
     RPM_ASSERT(epoch != 0);
-    RPM_ASSERT(claim_at / RPMI_LINE_BYTES == since_at / RPMI_LINE_BYTES);
-    rpmi_store64(word, epoch);
-    rpmi_mem_store(service->opts.pool, claim_at, word, sizeof(word));
+    RPM_ASSERT(claim_at / RPMI_LINE_BYTES == token_at / RPMI_LINE_BYTES);
+    store_word(service, claim_at, epoch);
     if ((call->flags & RPMI_CALL_RESUME) == 0)
-        rpmi_mem_store(service->opts.pool, since_at, word, sizeof(word));
-    err = rpmi_mem_persist(service->opts.pool, claim_at, since_at + sizeof(word) - claim_at);
-    if (err != 0 || service->opts.quiesce == NULL)
-        return err;
-    return service->opts.quiesce(service->opts.context, entry->offset);
+        store_word(service, since_word_offset(entry), epoch);
+    store_word(service, token_at, token != 0 ? token : 1);
+    err = rpmi_mem_persist(service->opts.pool, claim_at, token_at + sizeof(uint64_t) - claim_at);
+    return err != 0 ? err : quiesce(service, entry);
 }
 
 /* No certificate of an earlier claim, or of another log, holds under the new key. */
@@ -138,45 +223,56 @@ static void renew_certificate_key(struct rpmi_service *service, struct rpmi_obje
     }
 }
 
-static int claim(struct rpmi_service *service, struct rpmi_client *client,
-                 const struct rpmi_call *call, struct rpmi_reply *reply)
+/* Does another writer live that is not to be fenced? */
+static int check_owner(const struct rpmi_object *log, const struct rpmi_call *call)
+{
+    if (log->writer == 0 || (call->flags & (RPMI_CALL_TAKEOVER | RPMI_CALL_RESUME)) != 0)
+        return 0;
+    return rpmi_fail(RPM_E_OWNED,
+                     "log '%s' is being written by client %u: wait, or take it over "
+                     "(RPM_LOG_TAKEOVER, --takeover)",
+                     log->entry.name, log->writer);
+}
+
+/* May the client have the claim that it asks for, and in which epoch? A client that asks for an
+ * epoch which was given out learns that first. */
+static int may_claim(struct rpmi_service *service, struct rpmi_object *log,
+                     const struct rpmi_call *call, uint32_t *epoch)
 {
     bool resumes = (call->flags & RPMI_CALL_RESUME) != 0;
-    struct rpmi_object *log;
-    uint32_t index;
-    uint32_t epoch = 0;
-    int err = rpmi_key_object(service, client, call->key, RPMI_RIGHT_READ, &log);
+    int err = resumes ? may_resume(service, &log->entry, call) : 0;
 
-    if (err != 0)
-        return err;
-    if (log->entry.kind != RPM_KIND_LOG)
-        return rpmi_fail(RPM_E_DENIED, "'%s' is not a log; only a log can be claimed",
-                         log->entry.name);
-    index = client->key[call->key].object;
-    RPM_ASSERT(rpmi_is_pool_index(service, index) && log->keys > 0);
-    if (resumes)
-        err = may_resume(service, &log->entry, call);
-    else if (log->writer != 0 && (call->flags & RPMI_CALL_TAKEOVER) == 0)
-        err = rpmi_fail(RPM_E_OWNED,
-                        "log '%s' is being written by client %u: wait, or take it over "
-                        "(RPM_LOG_TAKEOVER, --takeover)",
-                        log->entry.name, log->writer);
+    if (err == 0 && call->epoch == 0)
+        err = check_owner(log, call);
     if (err == 0)
-        err = rpmi_key_room(client);
-    if (err == 0)
-        err = next_epoch(service, log, call, &epoch);
-    if (err != 0)
-        return err;
+        err = next_epoch(service, log, call, epoch);
+    return err != 0 ? err : check_owner(log, call);
+}
+
+/* No key can write to the log by an earlier claim any more. @again: that one had this epoch. */
+static int end_claims(struct rpmi_service *service, struct rpmi_object *log,
+                      const struct rpmi_call *call, uint32_t epoch)
+{
+    bool again = call->token != 0;
+
     if (log->writer != 0) {
-        rpmi_key_revoke(service, log->writer, index);
-        service->fenced++;
+        rpmi_key_revoke(service, log->writer, (uint32_t)(log - service->objects));
+        service->fenced += !again;
         log->writer = 0;
         rpmi_delegation_end(log);
     }
-    RPM_ASSERT(log->writer == 0);
-    err = raise_claim(service, &log->entry, call, epoch);
-    if (err != 0)
-        return err;
+    log->sealed = false; /* until SEAL: records of this epoch are not valid yet */
+    log->epoch = epoch;
+    return again ? quiesce(service, &log->entry) : raise_claim(service, &log->entry, call, epoch);
+}
+
+static int grant(struct rpmi_service *service, struct rpmi_client *client,
+                 const struct rpmi_call *call, struct rpmi_reply *reply)
+{
+    uint32_t index = client->key[call->key].object;
+    struct rpmi_object *log = &service->objects[index];
+    int err;
+
     RPM_ASSERT(log->writer == 0); /* quiesce() waited, and no other claim was granted meanwhile */
     err = rpmi_key_grant(service, client, index, RPMI_RIGHT_READ | RPMI_RIGHT_WRITE, &reply->key);
     if (err != 0)
@@ -184,11 +280,38 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
     RPM_ASSERT(client->key[reply->key].object == index);
     service->claims++;
     log->writer = client->id;
-    log->epoch = epoch;
-    log->sealed = false; /* until SEAL: records of this epoch are not valid yet */
     renew_certificate_key(service, log, reply);
-    reply->epoch = epoch;
+    reply->epoch = log->epoch;
     reply->offset = log->entry.offset;
+    reply->token = load_word(service, token_word_offset(&log->entry));
+    return 0;
+}
+
+static int claim(struct rpmi_service *service, struct rpmi_client *client,
+                 const struct rpmi_call *call, struct rpmi_reply *reply)
+{
+    struct rpmi_object *log;
+    struct rpmi_head head = { 0 };
+    uint32_t epoch = call->epoch;
+    int err = rpmi_key_object(service, client, call->key, RPMI_RIGHT_READ, &log);
+
+    if (err == 0)
+        err = check_call(&log->entry, call);
+    if (err == 0)
+        err = rpmi_key_room(client);
+    if (err != 0)
+        return err;
+    RPM_ASSERT(rpmi_is_pool_index(service, client->key[call->key].object) && log->keys > 0);
+    err = call->token != 0 ? may_claim_again(service, log, call, &head)
+                           : may_claim(service, log, call, &epoch);
+    if (err == 0)
+        err = end_claims(service, log, call, epoch);
+    if (err == 0)
+        err = grant(service, client, call, reply);
+    if (err != 0 || head.epoch != epoch)
+        return err;
+    log->sealed = true; /* by the earlier claim of this epoch */
+    log->trim_lsn = head.trim_lsn;
     return 0;
 }
 

@@ -29,7 +29,8 @@ static const struct rpmi_field CALL_FIELDS[] = {
     RPMI_NUMBER(0, struct rpmi_call, kind),   RPMI_NUMBER(4, struct rpmi_call, flags),
     RPMI_NUMBER(8, struct rpmi_call, key),    RPMI_NUMBER(12, struct rpmi_call, object),
     RPMI_NUMBER(16, struct rpmi_call, bytes), RPMI_NUMBER(24, struct rpmi_call, lsn),
-    RPMI_TEXT(32, struct rpmi_call, name),
+    RPMI_TEXT(32, struct rpmi_call, name),    RPMI_NUMBER(104, struct rpmi_call, epoch),
+    RPMI_NUMBER(120, struct rpmi_call, token),
 };
 
 static const struct rpmi_field REPLY_FIELDS[] = {
@@ -43,6 +44,7 @@ static const struct rpmi_field REPLY_FIELDS[] = {
     RPMI_NUMBER(32, struct rpmi_reply, offset),
     RPMI_NUMBER(40, struct rpmi_reply, id),
     RPMI_NUMBER(48, struct rpmi_reply, value),
+    RPMI_NUMBER(56, struct rpmi_reply, token),
     RPMI_TEXT(64, struct rpmi_reply, name),
     RPMI_TEXT(128, struct rpmi_reply, text),
     RPMI_NUMBER(288, struct rpmi_reply, certificate_key[0]),

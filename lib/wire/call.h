@@ -38,7 +38,8 @@ struct rpmi_layout; /* wire/layout.h */
 
 enum rpmi_call_kind {
     RPMI_CALL_OPEN = 1,      /* name, kind, bytes (when created), flags, key (GUARDED): get a key */
-    RPMI_CALL_CLAIM = 2,     /* key, flags: fence others, get a write key and the next epoch */
+    RPMI_CALL_CLAIM = 2,     /* key, flags, epoch, token: fence others, get a write key and the next
+                                epoch, or the one asked for */
     RPMI_CALL_SEAL = 3,      /* key (write), lsn: the recovered tail; makes the epoch durable */
     RPMI_CALL_TRIM = 4,      /* key, lsn: new head, durable when answered */
     RPMI_CALL_CLOSE = 5,     /* key: revoke it; that of a claim ends the claim */
@@ -78,6 +79,8 @@ struct rpmi_call {
                         one must exceed, SEAL: trim_lsn */
     uint64_t lsn;    /* SEAL, TRIM; CLAIM with RESUME: an epoch; OWNER: client << 32 | epoch */
     char name[RPM_NAME_MAX + 1];
+    uint32_t epoch; /* CLAIM: the one to be granted; 0: the next */
+    uint64_t token; /* CLAIM of that epoch once more: what its CLAIM was answered with; else 0 */
 };
 
 struct rpmi_reply {
@@ -93,6 +96,7 @@ struct rpmi_reply {
     uint64_t id;     /* OPEN: log_id */
     uint64_t value;  /* OWNER; SEAL, TRIM: where the log begins, durably; ROOM: bytes of the largest
                         object that can be created; of a log its capacity */
+    uint64_t token;  /* CLAIM: by which the same writer may claim the epoch again */
     char name[RPM_NAME_MAX + 1];                          /* NEXT */
     char text[RPMI_REPLY_TEXT_BYTES];                     /* why, when status is not 0 */
     uint64_t certificate_key[RPMI_CERTIFICATE_KEY_WORDS]; /* CLAIM: of its certificates */

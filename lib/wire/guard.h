@@ -41,7 +41,8 @@ struct rpmi_guard {
      * anyway, so learns that its lines are read as soon as they are written; volatile. */
     uint64_t followed;
     uint64_t since; /* epoch of the last claim that did not resume another; durable with claim */
-    uint64_t fill[5];
+    uint64_t token; /* of the claim; durable with it */
+    uint64_t fill[4];
     uint64_t
         busy[RPMI_GUARD_SLOTS]; /* 1 while a direct writer is between check and fence; volatile */
 };

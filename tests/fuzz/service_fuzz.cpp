@@ -90,7 +90,8 @@ static void fill(Input &input, rpmi_call *call)
     rpmi_call judged;
 
     call->kind = 1 + input.byte() % (RPMI_CALL_KINDS - 1);
-    call->flags = input.byte() % 32;
+    uint8_t flags = input.byte();
+    call->flags = flags % 32;
     call->key = input.byte() % 8;
     call->object = input.byte() % 5;
     call->bytes = input.number();
@@ -98,6 +99,10 @@ static void fill(Input &input, rpmi_call *call)
     call->name[0] = static_cast<char>(input.byte() % 8 + 'a');
     if (call->name[0] == 'g')
         call->name[0] = static_cast<char>(input.byte());
+    if (flags >= 128) {
+        call->epoch = static_cast<uint32_t>(input.number());
+        call->token = input.number();
+    }
     // Encodes and decodes the call, as a socket does.
     rpmi_call_put(bytes, call);
     FUZZ_CHECK(rpmi_call_get(bytes, &judged) == 0);

@@ -18,7 +18,9 @@ static Format call_format(const char *golden)
                { "key", {} },
                { "object", { 5, UINT32_MAX } },
                { "bytes", {} },
-               { "lsn", {} } } };
+               { "lsn", {} },
+               { "epoch", {} },
+               { "token", {} } } };
 }
 
 // One of the four answers in its golden file.
@@ -41,6 +43,7 @@ std::vector<Format> call_formats()
         call_format("call"),
         call_format("call_guarded"),
         call_format("call_resume"),
+        call_format("call_claim"),
         { TABLE(reply),
           "reply",
           0,
@@ -56,6 +59,7 @@ std::vector<Format> call_formats()
             { "offset", {} },
             { "id", {} },
             { "value", {} },
+            { "token", {} },
             { "certificate_key[0]", {} },
             { "certificate_key[1]", {} } } },
         { TABLE(request), // a COPY of 24 + 200 bytes to a place of 256

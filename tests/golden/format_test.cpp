@@ -115,6 +115,7 @@ TEST_CASE("golden: the parts of a log's header have their places", "[golden]")
     REQUIRE(RPMI_GUARD_OFFSET == 1024);
     REQUIRE(offsetof(rpmi_guard, claim) == 0);
     REQUIRE(offsetof(rpmi_guard, since) == 16);
+    REQUIRE(offsetof(rpmi_guard, token) == 24);
     REQUIRE(offsetof(rpmi_guard, busy) == 64);
     REQUIRE(sizeof(rpmi_guard) == 64 + 8 * 64);
 }
@@ -326,6 +327,23 @@ TEST_CASE("golden: a claim that resumes is encoded to and decoded from the golde
     REQUIRE(made == expected);
 }
 
+TEST_CASE("golden: a claim of an epoch once more is encoded to and decoded from the golden bytes",
+          "[golden]")
+{
+    Bytes expected = golden("call_claim");
+    Bytes made(RPMI_CALL_BYTES);
+    rpmi_call call = {};
+
+    REQUIRE(rpmi_call_get(expected.data(), &call) == 0);
+    REQUIRE(call.kind == RPMI_CALL_CLAIM);
+    REQUIRE(call.flags == 0);
+    REQUIRE(call.key == 9);
+    REQUIRE(call.epoch == 12);
+    REQUIRE(call.token == 0x0f1e2d3c4b5a6978ull);
+    rpmi_call_put(made.data(), &call);
+    REQUIRE(made == expected);
+}
+
 TEST_CASE("golden: a reply is encoded to and decoded from the golden bytes", "[golden]")
 {
     Bytes expected = golden("reply");
@@ -345,6 +363,7 @@ TEST_CASE("golden: a reply is encoded to and decoded from the golden bytes", "[g
     REQUIRE(reply.offset == 5ull << 32);
     REQUIRE(reply.id == 6ull << 32);
     REQUIRE(reply.value == 7ull << 32);
+    REQUIRE(reply.token == 10ull << 32);
     REQUIRE(std::string(reply.name) == "accounts");
     REQUIRE(std::string(reply.text) == "the name is taken");
     rpmi_reply_put(made.data(), &reply);

@@ -160,6 +160,15 @@ def call_resume():
     return b
 
 
+def call_claim():
+    b = Block(128)
+    b.u32(0, 2, "kind: CLAIM")
+    b.u32(8, 9, "key")
+    b.u32(104, 12, "epoch")
+    b.u64(120, 0x0f1e2d3c4b5a6978, "token: of the claim with that epoch")
+    return b
+
+
 def reply():
     b = Block(320)
     b.u32(0, -17, "status: EEXIST")
@@ -172,6 +181,7 @@ def reply():
     b.u64(32, 5 << 32, "offset")
     b.u64(40, 6 << 32, "id")
     b.u64(48, 7 << 32, "value")
+    b.u64(56, 10 << 32, "token")
     b.text(64, "accounts", "name")
     b.text(128, "the name is taken", "text")
     b.u64(288, 8 << 32, "certificate key")
@@ -558,6 +568,7 @@ def golden():
         "call": ("FORMAT.md section 7: call", call()),
         "call_guarded": ("FORMAT.md section 7: call, OPEN with a guard", call_guarded()),
         "call_resume": ("FORMAT.md section 7: call, CLAIM that resumes", call_resume()),
+        "call_claim": ("FORMAT.md section 7: call, CLAIM of an epoch once more", call_claim()),
         "reply": ("FORMAT.md section 7: reply", reply()),
         "net_hello": ("FORMAT.md section 9: hello", net_hello()),
         "challenge": ("FORMAT.md section 9: challenge", challenge()),

@@ -70,6 +70,146 @@ TEST_CASE("claim: a resume is granted until another writer claims, across restar
     CHECK(resume(server.me, server.mine).status == RPM_E_FENCED);
 }
 
+TEST_CASE("claim: an epoch that a client asks for is granted above all others only", "[unit]")
+{
+    ClaimServer server;
+    rpmi_reply first = server.claim_epoch(server.me, server.mine, 5);
+
+    REQUIRE(first.status == 0);
+    CHECK(first.epoch == 5);
+    CHECK(server.guard() == 5);
+    // While the writer lives, as without an epoch.
+    CHECK(server.claim_epoch(server.you, server.yours, 6).status == RPM_E_OWNED);
+    for (uint32_t epoch : { 1u, 4u, 5u }) {
+        rpmi_reply lower =
+            server.claim_epoch(server.you, server.yours, epoch, 0, RPMI_CALL_TAKEOVER);
+
+        CHECK(lower.status == RPM_E_FENCED);
+        CHECK(std::string(lower.text).find("claimed with epoch 5") != std::string::npos);
+    }
+    CHECK(server.access(server.me, first.key, 4096, 64, RPMI_RIGHT_WRITE) == 0);
+    CHECK(server.with_key(server.me, RPMI_CALL_SEAL, first.key).status == 0);
+    rpmi_reply second = server.claim_epoch(server.you, server.yours, 9, 0, RPMI_CALL_TAKEOVER);
+    REQUIRE(second.status == 0);
+    CHECK(second.epoch == 9);
+    CHECK(server.access(server.me, first.key, 4096, 64, RPMI_RIGHT_WRITE) == RPM_E_FENCED);
+
+    REQUIRE(server.reborn() == 0);
+    server.attach();
+    CHECK(server.claim_epoch(server.me, server.mine, 9).status == RPM_E_FENCED);
+    CHECK(server.claim_epoch(server.me, server.mine, UINT32_MAX).status == RPM_E_RANGE);
+    CHECK(server.claim(server.me, server.mine).epoch == 10);
+    rpmi_reply last =
+        server.claim_epoch(server.you, server.yours, UINT32_MAX - 1, 0, RPMI_CALL_TAKEOVER);
+    CHECK(last.epoch == UINT32_MAX - 1);
+}
+
+TEST_CASE("claim: an epoch is above that of the head too, and goes with no other number", "[unit]")
+{
+    ClaimServer server;
+    rpmi_reply first = server.claim_epoch(server.me, server.mine, 5);
+
+    REQUIRE(server.with_key(server.me, RPMI_CALL_SEAL, first.key).status == 0);
+    REQUIRE(server.with_key(server.me, RPMI_CALL_CLOSE, first.key).status == 0);
+    rpmi_store64(&server.pool.bytes[HEADER + RPMI_GUARD_OFFSET], 0); // a damaged claim word
+    CHECK(server.claim_epoch(server.me, server.mine, 5).status == RPM_E_FENCED);
+    for (uint32_t flag : { RPMI_CALL_RESUME, RPMI_CALL_REPAIR })
+        CHECK(server.claim_epoch(server.me, server.mine, 6, 0, flag).status == RPM_E_INVAL);
+    CHECK(server.claim_epoch(server.me, server.mine, 0, first.token).status == RPM_E_INVAL);
+    CHECK(server.claim_epoch(server.me, server.mine, 6).status == 0);
+}
+
+TEST_CASE("claim: a token claims its epoch again, and ends the key before", "[unit]")
+{
+    bool sealed = GENERATE(false, true);
+    ClaimServer server;
+    uint64_t claims;
+    uint64_t fenced;
+    rpmi_reply first = server.claim_epoch(server.me, server.mine, 5);
+
+    CAPTURE(sealed);
+    REQUIRE(first.token != 0);
+    if (sealed)
+        REQUIRE(server.with_key(server.me, RPMI_CALL_SEAL, first.key, 640).status == 0);
+    rpmi_head head = server.head(HEADER);
+    // The connection before may not have ended yet for the server.
+    rpmi_reply again = server.claim_epoch(server.you, server.yours, 5, first.token);
+    REQUIRE(again.status == 0);
+    CHECK(again.epoch == 5);
+    CHECK(again.token == first.token);
+    CHECK(server.guard() == 5);
+    CHECK(server.access(server.me, first.key, 4096, 64, RPMI_RIGHT_WRITE) == RPM_E_FENCED);
+    CHECK(server.access(server.you, again.key, 4096, 64, RPMI_RIGHT_WRITE) == 0);
+    rpmi_service_counters(server.service, &claims, &fenced);
+    CHECK(claims == 2);
+    CHECK(fenced == 0); // it was its own
+    CHECK(server.with_key(server.you, RPMI_CALL_SEAL, again.key, 640).status ==
+          (sealed ? RPM_E_DENIED : 0)); // sealed once
+    CHECK((server.head(HEADER).turn == head.turn) == sealed);
+
+    // On the same connection, whether the key was closed or not; and after a restart.
+    rpmi_reply third = server.claim_epoch(server.you, server.yours, 5, first.token);
+    REQUIRE(third.status == 0);
+    CHECK(third.key != again.key);
+    CHECK(server.access(server.you, again.key, 4096, 64, RPMI_RIGHT_WRITE) == RPM_E_FENCED);
+    CHECK(server.with_key(server.you, RPMI_CALL_CLOSE, third.key).status == 0);
+    CHECK(server.claim_epoch(server.me, server.mine, 5, first.token).status == 0);
+    REQUIRE(server.reborn() == 0);
+    server.attach();
+    CHECK(server.claim_epoch(server.me, server.mine, 5, first.token).token == first.token);
+    // The word since stayed as it was.
+    CHECK(server.with_key(server.you, RPMI_CALL_CLAIM, server.yours, 5, RPMI_CALL_RESUME).epoch ==
+          6);
+}
+
+TEST_CASE("claim: a token is worth nothing with another epoch, or once another writer claimed",
+          "[unit]")
+{
+    ClaimServer server;
+    rpmi_reply first = server.claim_epoch(server.me, server.mine, 5);
+
+    for (uint64_t token : { uint64_t{ 1 }, first.token + 1, UINT64_MAX })
+        CHECK(server.claim_epoch(server.you, server.yours, 5, token).status == RPM_E_FENCED);
+    for (uint32_t epoch : { 4u, 6u })
+        CHECK(server.claim_epoch(server.you, server.yours, epoch, first.token).status ==
+              RPM_E_FENCED);
+    CHECK(server.access(server.me, first.key, 4096, 64, RPMI_RIGHT_WRITE) == 0);
+    rpmi_reply other = server.claim(server.you, server.yours, RPMI_CALL_TAKEOVER);
+    REQUIRE(other.epoch == 6);
+    CHECK(other.token != first.token);
+    rpmi_reply refused = server.claim_epoch(server.me, server.mine, 5, first.token);
+    CHECK(refused.status == RPM_E_FENCED);
+    CHECK(std::string(refused.text).find("claimed with epoch 6") != std::string::npos);
+    CHECK(server.access(server.you, other.key, 4096, 64, RPMI_RIGHT_WRITE) == 0);
+    // The claim of a client that asked for no epoch has a token as well.
+    CHECK(server.claim_epoch(server.you, server.yours, 6, other.token).status == 0);
+}
+
+TEST_CASE("claim: whatever a power cut leaves of the guard, no token claims another epoch",
+          "[unit]")
+{
+    for (uint32_t words = 0; words < 8; words++) {
+        ClaimServer server;
+        rpmi_reply first = server.claim_epoch(server.me, server.mine, 5);
+
+        REQUIRE(server.with_key(server.me, RPMI_CALL_CLOSE, first.key).status == 0);
+        server.pool.fail_persist_at = 1;
+        REQUIRE(server.claim_epoch(server.you, server.yours, 6).status == RPM_E_IO);
+        for (uint32_t i = 0; i < 3; i++) { // claim, since, token
+            uint64_t at = HEADER + RPMI_GUARD_OFFSET + (i == 0 ? 0 : 8 * (i + 1));
+
+            if ((words >> i & 1) != 0)
+                memcpy(&server.pool.kept[at], &server.pool.bytes[at], 8);
+        }
+        REQUIRE(server.reborn() == 0);
+        server.attach();
+        CAPTURE(words);
+        CHECK(server.claim_epoch(server.me, server.mine, 6, first.token).status == RPM_E_FENCED);
+        CHECK(server.claim_epoch(server.me, server.mine, 5, first.token).status ==
+              ((words & 5) == 0 ? 0 : RPM_E_FENCED));
+    }
+}
+
 TEST_CASE("claim: a client that leaves loses its claim", "[unit]")
 {
     ClaimServer server;
@@ -233,6 +373,17 @@ TEST_CASE("claim: an older direct writer that does not stop is named in the refu
     rpmi_service_call(service, me, &call, &reply);
     CHECK(reply.status == 0);
     CHECK(reply.epoch == 2); // the first was spent
+    // So is the same writer's older connection, when it claims its epoch again.
+    call.epoch = reply.epoch;
+    call.token = reply.token;
+    answer = RPM_E_OWNED;
+    asked = 0;
+    rpmi_service_call(service, me, &call, &reply);
+    CHECK(reply.status == RPM_E_OWNED);
+    CHECK(asked == HEADER);
+    answer = 0;
+    rpmi_service_call(service, me, &call, &reply);
+    CHECK(reply.epoch == 2);
     rpmi_service_close(&service);
 }
 
