@@ -200,7 +200,6 @@ static int raise_claim(struct rpmi_service *service, const struct rpmi_dirent *e
 {
     uint64_t claim_at = claim_word_offset(entry);
     uint64_t token_at = token_word_offset(entry);
-    uint64_t token = service->opts.entropy(service->opts.context);
     int err;
 
     RPM_ASSERT(epoch != 0);
@@ -208,9 +207,26 @@ static int raise_claim(struct rpmi_service *service, const struct rpmi_dirent *e
     store_word(service, claim_at, epoch);
     if ((call->flags & RPMI_CALL_RESUME) == 0)
         store_word(service, since_word_offset(entry), epoch);
-    store_word(service, token_at, token != 0 ? token : 1);
+    store_word(service, token_at, new_token(service, epoch));
     err = rpmi_mem_persist(service->opts.pool, claim_at, token_at + sizeof(uint64_t) - claim_at);
     return err != 0 ? err : quiesce(service, entry);
+}
+
+int rpmi_claim_create(struct rpmi_service *service, const struct rpmi_dirent *entry, uint32_t epoch)
+{
+    uint64_t claim_at = claim_word_offset(entry);
+    uint64_t token_at = token_word_offset(entry);
+
+    RPM_ASSERT(epoch != 0 && epoch < UINT32_MAX);
+    store_word(service, claim_at, epoch);
+    store_word(service, since_word_offset(entry), epoch);
+    store_word(service, token_at, new_token(service, epoch));
+    return rpmi_mem_persist(service->opts.pool, claim_at, token_at + sizeof(uint64_t) - claim_at);
+}
+
+uint64_t rpmi_claim_token(struct rpmi_service *service, const struct rpmi_object *log)
+{
+    return load_word(service, token_word_offset(&log->entry));
 }
 
 /* No certificate of an earlier claim, or of another log, holds under the new key. */
@@ -283,7 +299,7 @@ static int grant(struct rpmi_service *service, struct rpmi_client *client,
     renew_certificate_key(service, log, reply);
     reply->epoch = log->epoch;
     reply->offset = log->entry.offset;
-    reply->token = load_word(service, token_word_offset(&log->entry));
+    reply->token = rpmi_claim_token(service, log);
     return 0;
 }
 
@@ -422,6 +438,7 @@ static int trim(struct rpmi_service *service, struct rpmi_client *client,
 {
     struct rpmi_object *log;
     struct rpmi_head head = { 0 };
+    uint64_t most;
     int err = rpmi_key_object(service, client, call->key, RPMI_RIGHT_READ, &log);
 
     if (err != 0)
@@ -433,12 +450,14 @@ static int trim(struct rpmi_service *service, struct rpmi_client *client,
     reply->value = head.trim_lsn;
     if (err != 0 || call->lsn <= head.trim_lsn)
         return err;
-    if (!rpmi_is_aligned(call->lsn, RPMI_LINE_BYTES) ||
-        call->lsn - head.trim_lsn > head.capacity_bytes)
+    /* What follows is the holder's to copy: no record of its epoch is valid before its seal. */
+    most = log->writer == client->id && !log->sealed ? RPMI_HEAD_LIMIT - RPMI_LINE_BYTES
+                                                     : head.trim_lsn + head.capacity_bytes;
+    if (!rpmi_is_aligned(call->lsn, RPMI_LINE_BYTES) || call->lsn > most)
         return rpmi_fail(
             RPM_E_RANGE,
             "log '%s' cannot be trimmed to %" PRIu64 "; trim to a multiple of %u, at most %" PRIu64,
-            log->entry.name, call->lsn, RPMI_LINE_BYTES, head.trim_lsn + head.capacity_bytes);
+            log->entry.name, call->lsn, RPMI_LINE_BYTES, most);
     head.trim_lsn = call->lsn;
     log->trim_lsn = call->lsn; /* an agent carries nothing there any more, whatever comes of it */
     reply->value = head.trim_lsn;

@@ -264,6 +264,38 @@ static int object_bytes(const struct rpmi_service *service, const struct rpmi_ca
     return 0;
 }
 
+/* Can an object begin as @call says? Only a log begins with numbers that the client chooses. */
+static int check_beginning(const struct rpmi_service *service, const struct rpmi_call *call)
+{
+    const struct rpmi_object *taken;
+
+    if (call->object != RPM_KIND_LOG)
+        return call->id == 0 && call->epoch == 0 && call->set.copies == 0
+                   ? 0
+                   : rpmi_fail(RPM_E_INVAL,
+                               "'%s' is no log: it is not created with an id, an epoch "
+                               "or a set",
+                               call->name);
+    if (!rpmi_is_aligned(call->lsn, RPMI_LINE_BYTES) || call->lsn >= RPMI_HEAD_LIMIT ||
+        call->epoch == UINT32_MAX)
+        return rpmi_fail(RPM_E_RANGE,
+                         "log '%s' cannot begin at LSN %" PRIu64 " with epoch %" PRIu32
+                         "; an LSN is a multiple of %u below 2^63, and the highest epoch is %u",
+                         call->name, call->lsn, call->epoch, RPMI_LINE_BYTES, UINT32_MAX - 1);
+    if (!rpmi_membership_is_sound(&call->set))
+        return rpmi_fail(RPM_E_RANGE,
+                         "log '%s' cannot be member %u of %u with acks %u; a set has 1 to %u "
+                         "members, and acks of 1 to their number",
+                         call->name, call->set.member, call->set.copies, call->set.acks,
+                         RPMI_COPIES_MAX);
+    taken = call->id != 0 ? rpmi_log_of_id(service, call->id) : NULL;
+    return taken == NULL ? 0
+                         : rpmi_fail(RPM_E_EXISTS,
+                                     "log '%s' of this pool has the id %#" PRIx64 " of the new "
+                                     "log '%s'; remove it, or choose another pool",
+                                     taken->entry.name, call->id, call->name);
+}
+
 static int free_slot(const struct rpmi_service *service, bool dram)
 {
     uint32_t from = rpmi_area_first(service, dram);
@@ -340,17 +372,27 @@ static int entry_store(struct rpmi_service *service, uint32_t index,
     return err != 0 ? err : word_store(service, index, RPMI_DIRENT_STATE_2, rpmi_dirent_used());
 }
 
-static int contents_store(struct rpmi_service *service, const struct rpmi_dirent *entry)
+/* The ring keeps its old bytes if the id is new: frames of another log fail this log's checksum. An
+ * id that the client chose may have been that of a removed log here. */
+static int log_store(struct rpmi_service *service, const struct rpmi_dirent *entry,
+                     const struct rpmi_call *call)
 {
-    int err;
+    uint64_t bytes = call->id != 0 ? entry->bytes : RPMI_LOG_HEADER_BYTES;
+    int err = RPMI_CANARY(OLD_HEADER)
+                  ? 0
+                  : zero_fill(service, service->opts.pool, entry->offset, bytes, true);
 
+    if (err == 0)
+        err = rpmi_head_create(service, entry, call);
+    return err != 0 || call->epoch == 0 ? err : rpmi_claim_create(service, entry, call->epoch);
+}
+
+static int contents_store(struct rpmi_service *service, const struct rpmi_dirent *entry,
+                          const struct rpmi_call *call)
+{
     switch (entry->kind) {
     case RPM_KIND_LOG:
-        /* The ring keeps its old bytes: frames of another log fail this log's checksum. */
-        err = RPMI_CANARY(OLD_HEADER) ? 0
-                                      : zero_fill(service, service->opts.pool, entry->offset,
-                                                  RPMI_LOG_HEADER_BYTES, true);
-        return err != 0 ? err : rpmi_head_create(service, entry);
+        return log_store(service, entry, call);
     case RPM_KIND_REGION:
         return zero_fill(service, service->opts.pool, entry->offset, entry->bytes,
                          !RPMI_CANARY(WEAK_ZEROS));
@@ -368,15 +410,17 @@ int rpmi_dir_create(struct rpmi_service *service, const struct rpmi_call *call)
 
     if (index < 0)
         return index;
-    err = object_bytes(service, call, &entry.bytes);
+    err = check_beginning(service, call);
+    if (err == 0)
+        err = object_bytes(service, call, &entry.bytes);
     if (err != 0)
         return err;
     err = rpmi_dir_place(service, dram, entry.bytes, &entry.offset);
     if (err != 0)
         return err;
     memcpy(entry.name, call->name, sizeof(entry.name));
-    entry.id = service->opts.entropy(service->opts.context);
-    err = contents_store(service, &entry);
+    entry.id = call->id != 0 ? call->id : service->opts.entropy(service->opts.context);
+    err = contents_store(service, &entry, call);
     if (err == 0 && !dram)
         err = entry_store(service, (uint32_t)index, &entry);
     if (err != 0)

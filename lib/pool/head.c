@@ -107,18 +107,43 @@ int rpmi_head_replace(struct rpmi_service *service, struct rpmi_object *log, str
     return err;
 }
 
-int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *entry)
+int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *entry,
+                     const struct rpmi_call *call)
 {
     struct rpmi_head head = {
         .turn = 0,
         .log_id = entry->id,
         .capacity_bytes = entry->bytes - RPMI_LOG_HEADER_BYTES,
+        .trim_lsn = call->lsn,
+        .base_lsn = call->lsn,
         .life = service->life,
+        .set = call->set,
     };
     int err = RPMI_CANARY(OLD_HEADER) ? 0 : head_store(service, entry, &head);
 
     head.turn = 1;
     return err != 0 ? err : head_store(service, entry, &head);
+}
+
+int rpmi_head_match(struct rpmi_service *service, struct rpmi_object *log,
+                    const struct rpmi_membership *set)
+{
+    struct rpmi_head head;
+    int err = rpmi_head_load(service, log, &head);
+
+    if (err != 0 || rpmi_membership_is_same(&head.set, set))
+        return err;
+    if (head.set.copies == 0)
+        return rpmi_fail(RPM_E_EXISTS,
+                         "log '%s' is a single log, not a copy of a set's; choose "
+                         "another name",
+                         log->entry.name);
+    return rpmi_fail(RPM_E_EXISTS,
+                     "log '%s' is member %u of %u with acks %u and member list %#" PRIx64
+                     ", not member %u of %u with acks %u and member list %#" PRIx64
+                     "; give the members and acks that it was created with",
+                     log->entry.name, head.set.member, head.set.copies, head.set.acks,
+                     head.set.members, set->member, set->copies, set->acks, set->members);
 }
 
 uint32_t rpmi_head_life(struct rpmi_service *service, const struct rpmi_object *log)

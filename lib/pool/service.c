@@ -106,11 +106,25 @@ static const char *kind_name(uint32_t kind)
     return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : names[0];
 }
 
+/* Has the log that exists the id and the set that the client expects? */
+static int check_identity(struct rpmi_service *service, struct rpmi_object *object,
+                          const struct rpmi_call *call)
+{
+    if (call->id != 0 && object->entry.id != call->id)
+        return rpmi_fail(RPM_E_EXISTS,
+                         "'%s' has the id %#" PRIx64 ", not %#" PRIx64 "; choose another name",
+                         call->name, object->entry.id, call->id);
+    if (call->set.copies == 0 || call->object != RPM_KIND_LOG)
+        return 0;
+    return rpmi_head_match(service, object, &call->set);
+}
+
 /* Find the object that OPEN names, or create it. Returns its index or an error. */
 static int find_or_create(struct rpmi_service *service, const struct rpmi_call *call,
                           struct rpmi_reply *reply)
 {
     int index = rpmi_dir_find(service, call->name);
+    int err;
 
     if (index == RPM_E_NOENT && (call->flags & RPMI_CALL_CREATE) != 0) {
         reply->flags = RPMI_CALL_CREATE;
@@ -126,7 +140,8 @@ static int find_or_create(struct rpmi_service *service, const struct rpmi_call *
         return rpmi_fail(RPM_E_EXISTS,
                          "there is a %s named '%s' already; choose another name, or open that one",
                          kind_name(call->object), call->name);
-    return index;
+    err = check_identity(service, &service->objects[index], call);
+    return err != 0 ? err : index;
 }
 
 /* Index plus 1 of the log whose claim is to guard the region of @call. */
@@ -198,6 +213,8 @@ static int serve_open(struct rpmi_service *service, struct rpmi_client *client,
     reply->epoch = service->opts.server_epoch;
     if (call->object == RPM_KIND_LOG)
         reply->flags |= rpmi_head_life(service, object);
+    if ((reply->flags & RPMI_CALL_CREATE) != 0 && call->epoch != 0)
+        reply->token = rpmi_claim_token(service, object);
     return 0;
 }
 

@@ -168,6 +168,10 @@ void rpmi_dir_room(const struct rpmi_service *service, bool dram, struct rpmi_di
 int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes, uint64_t *offset);
 
 /* claim.c */
+/* The claim word of a new log, and its token, durably. RPM_E_IO. */
+int rpmi_claim_create(struct rpmi_service *service, const struct rpmi_dirent *entry,
+                      uint32_t epoch);
+uint64_t rpmi_claim_token(struct rpmi_service *service, const struct rpmi_object *log);
 void rpmi_claim(struct rpmi_service *service, struct rpmi_client *client,
                 const struct rpmi_call *call, struct rpmi_reply *reply);
 void rpmi_seal(struct rpmi_service *service, struct rpmi_client *client,
@@ -203,7 +207,11 @@ struct rpmi_object *rpmi_log_of_id(const struct rpmi_service *service, uint64_t 
 
 /* head.c */
 /* Write the head of a new log, durably. RPM_E_IO. */
-int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *entry);
+int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *entry,
+                     const struct rpmi_call *call);
+/* Is @set that of the log? RPM_E_EXISTS, RPM_E_CORRUPT, RPM_E_IO. */
+int rpmi_head_match(struct rpmi_service *service, struct rpmi_object *log,
+                    const struct rpmi_membership *set);
 /* The newest head, with both copies valid and durable. RPM_E_CORRUPT, RPM_E_IO. */
 int rpmi_head_load(struct rpmi_service *service, struct rpmi_object *log, struct rpmi_head *head);
 /* Store @head, with the next turn, in the slots of the head before the valid one, durably.

@@ -26,11 +26,13 @@
 #define REPLY_FLAGS ((uint32_t)RPMI_CALL_CREATE | RPMI_REPLY_RUN_LASTS | RPMI_REPLY_BOOT_LASTS)
 
 static const struct rpmi_field CALL_FIELDS[] = {
-    RPMI_NUMBER(0, struct rpmi_call, kind),   RPMI_NUMBER(4, struct rpmi_call, flags),
-    RPMI_NUMBER(8, struct rpmi_call, key),    RPMI_NUMBER(12, struct rpmi_call, object),
-    RPMI_NUMBER(16, struct rpmi_call, bytes), RPMI_NUMBER(24, struct rpmi_call, lsn),
-    RPMI_TEXT(32, struct rpmi_call, name),    RPMI_NUMBER(104, struct rpmi_call, epoch),
-    RPMI_NUMBER(120, struct rpmi_call, token),
+    RPMI_NUMBER(0, struct rpmi_call, kind),          RPMI_NUMBER(4, struct rpmi_call, flags),
+    RPMI_NUMBER(8, struct rpmi_call, key),           RPMI_NUMBER(12, struct rpmi_call, object),
+    RPMI_NUMBER(16, struct rpmi_call, bytes),        RPMI_NUMBER(24, struct rpmi_call, lsn),
+    RPMI_TEXT(32, struct rpmi_call, name),           RPMI_NUMBER(96, struct rpmi_call, id),
+    RPMI_NUMBER(104, struct rpmi_call, epoch),       RPMI_NUMBER(108, struct rpmi_call, set.copies),
+    RPMI_NUMBER(109, struct rpmi_call, set.acks),    RPMI_NUMBER(110, struct rpmi_call, set.member),
+    RPMI_NUMBER(112, struct rpmi_call, set.members), RPMI_NUMBER(120, struct rpmi_call, token),
 };
 
 static const struct rpmi_field REPLY_FIELDS[] = {

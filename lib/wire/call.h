@@ -9,6 +9,7 @@
 #define RPMI_CALL_H
 
 #include "wire/certificate.h"
+#include "wire/head.h"
 
 #include <librpm/objects.h>
 #include <stdbool.h>
@@ -37,7 +38,8 @@ static inline bool rpmi_kind_is_volatile(uint32_t kind)
 struct rpmi_layout; /* wire/layout.h */
 
 enum rpmi_call_kind {
-    RPMI_CALL_OPEN = 1,      /* name, kind, bytes (when created), flags, key (GUARDED): get a key */
+    RPMI_CALL_OPEN = 1,      /* name, kind, bytes, lsn, id, epoch (when created), set, flags, key
+                                (GUARDED): get a key */
     RPMI_CALL_CLAIM = 2,     /* key, flags, epoch, token: fence others, get a write key and the next
                                 epoch, or the one asked for */
     RPMI_CALL_SEAL = 3,      /* key (write), lsn: the recovered tail; makes the epoch durable */
@@ -77,9 +79,13 @@ struct rpmi_call {
     uint32_t object; /* enum rpm_kind */
     uint64_t bytes;  /* OPEN: size; of a log its capacity; with REPAIR, CLAIM: an epoch that the new
                         one must exceed, SEAL: trim_lsn */
-    uint64_t lsn;    /* SEAL, TRIM; CLAIM with RESUME: an epoch; OWNER: client << 32 | epoch */
+    uint64_t lsn;    /* SEAL, TRIM; OPEN: where a log begins that is created; CLAIM with RESUME: an
+                        epoch; OWNER: client << 32 | epoch */
     char name[RPM_NAME_MAX + 1];
-    uint32_t epoch; /* CLAIM: the one to be granted; 0: the next */
+    uint64_t id;    /* OPEN of a log: the one that it has, or is created with; 0: any */
+    uint32_t epoch; /* CLAIM: the one to be granted; 0: the next. OPEN: the claim word of a log
+                       that is created */
+    struct rpmi_membership set; /* OPEN of a log: the one that it belongs to, or is created for */
     uint64_t token; /* CLAIM of that epoch once more: what its CLAIM was answered with; else 0 */
 };
 
@@ -96,7 +102,8 @@ struct rpmi_reply {
     uint64_t id;     /* OPEN: log_id */
     uint64_t value;  /* OWNER; SEAL, TRIM: where the log begins, durably; ROOM: bytes of the largest
                         object that can be created; of a log its capacity */
-    uint64_t token;  /* CLAIM: by which the same writer may claim the epoch again */
+    uint64_t token;  /* CLAIM: by which the same writer may claim the epoch again; OPEN: if it was
+                        created with an epoch */
     char name[RPM_NAME_MAX + 1];                          /* NEXT */
     char text[RPMI_REPLY_TEXT_BYTES];                     /* why, when status is not 0 */
     uint64_t certificate_key[RPMI_CERTIFICATE_KEY_WORDS]; /* CLAIM: of its certificates */

@@ -102,6 +102,11 @@ static void fill(Input &input, rpmi_call *call)
     if (flags >= 128) {
         call->epoch = static_cast<uint32_t>(input.number());
         call->token = input.number();
+        call->id = input.number();
+        call->set.copies = input.byte() % 20;
+        call->set.acks = input.byte() % 4;
+        call->set.member = input.byte() % 4;
+        call->set.members = input.byte();
     }
     // Encodes and decodes the call, as a socket does.
     rpmi_call_put(bytes, call);

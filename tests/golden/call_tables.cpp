@@ -19,7 +19,12 @@ static Format call_format(const char *golden)
                { "object", { 5, UINT32_MAX } },
                { "bytes", {} },
                { "lsn", {} },
+               { "id", {} },
                { "epoch", {} },
+               { "set.copies", {} },
+               { "set.acks", {} },
+               { "set.member", {} },
+               { "set.members", {} },
                { "token", {} } } };
 }
 
@@ -44,6 +49,7 @@ std::vector<Format> call_formats()
         call_format("call_guarded"),
         call_format("call_resume"),
         call_format("call_claim"),
+        call_format("call_create"),
         { TABLE(reply),
           "reply",
           0,

@@ -344,6 +344,30 @@ TEST_CASE("golden: a claim of an epoch once more is encoded to and decoded from 
     REQUIRE(made == expected);
 }
 
+TEST_CASE("golden: a call that creates a copy is encoded to and decoded from the golden bytes",
+          "[golden]")
+{
+    Bytes expected = golden("call_create");
+    Bytes made(RPMI_CALL_BYTES);
+    rpmi_call call = {};
+
+    REQUIRE(rpmi_call_get(expected.data(), &call) == 0);
+    REQUIRE(call.kind == RPMI_CALL_OPEN);
+    REQUIRE(call.flags == RPMI_CALL_CREATE);
+    REQUIRE(call.object == RPM_KIND_LOG);
+    REQUIRE(call.bytes == 65536);
+    REQUIRE(call.lsn == 640);
+    REQUIRE(call.id == LOG_ID);
+    REQUIRE(call.epoch == 12);
+    REQUIRE(call.set.copies == 3);
+    REQUIRE(call.set.acks == 2);
+    REQUIRE(call.set.member == 1);
+    REQUIRE(call.set.members == 0x2468ace013579bdfull);
+    REQUIRE(std::string(call.name) == "orders/2024.log");
+    rpmi_call_put(made.data(), &call);
+    REQUIRE(made == expected);
+}
+
 TEST_CASE("golden: a reply is encoded to and decoded from the golden bytes", "[golden]")
 {
     Bytes expected = golden("reply");

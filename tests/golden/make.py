@@ -169,6 +169,21 @@ def call_claim():
     return b
 
 
+def call_create():
+    b = Block(128)
+    b.u32(0, 1, "kind: OPEN")
+    b.u32(4, 1, "flags: CREATE")
+    b.u32(12, 1, "object: log")
+    b.u64(16, 65536, "bytes: capacity")
+    b.u64(24, 640, "LSN: the first")
+    b.text(32, "orders/2024.log", "name")
+    b.u64(96, 0xfedcba9876543210, "id")
+    b.u32(104, 12, "epoch")
+    b.raw(108, bytes([3, 2, 1]), "copies, acks, member")
+    b.u64(112, 0x2468ace013579bdf, "hash of the list of members")
+    return b
+
+
 def reply():
     b = Block(320)
     b.u32(0, -17, "status: EEXIST")
@@ -569,6 +584,7 @@ def golden():
         "call_guarded": ("FORMAT.md section 7: call, OPEN with a guard", call_guarded()),
         "call_resume": ("FORMAT.md section 7: call, CLAIM that resumes", call_resume()),
         "call_claim": ("FORMAT.md section 7: call, CLAIM of an epoch once more", call_claim()),
+        "call_create": ("FORMAT.md section 7: call, OPEN that creates a copy of a set's log", call_create()),
         "reply": ("FORMAT.md section 7: reply", reply()),
         "net_hello": ("FORMAT.md section 9: hello", net_hello()),
         "challenge": ("FORMAT.md section 9: challenge", challenge()),

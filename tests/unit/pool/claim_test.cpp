@@ -298,6 +298,29 @@ TEST_CASE("claim: trims only go up, and stay within the ring", "[unit]")
     CHECK(server.head(HEADER).trim_lsn == 8192);
 }
 
+TEST_CASE("claim: before its seal, the holder of a claim trims any distance", "[unit]")
+{
+    ClaimServer server;
+    const uint64_t far = 1 << 20; // far behind the ring
+
+    rpmi_reply claim = server.claim(server.me, server.mine);
+    CHECK(server.with_key(server.you, RPMI_CALL_TRIM, server.yours, far).status == RPM_E_RANGE);
+    for (uint64_t lsn : { far + 1, uint64_t{ RPMI_HEAD_LIMIT }, UINT64_MAX - 63 })
+        CHECK(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, lsn).status == RPM_E_RANGE);
+    rpmi_reply trimmed = server.with_key(server.me, RPMI_CALL_TRIM, server.mine, far);
+    REQUIRE(trimmed.status == 0);
+    CHECK(trimmed.value == far);
+    REQUIRE(server.reborn() == 0);
+    CHECK(server.head(HEADER).trim_lsn == far);
+    server.attach();
+    claim = server.claim(server.me, server.mine);
+    CHECK(server.with_key(server.me, RPMI_CALL_SEAL, claim.key, far - 64).status == RPM_E_RANGE);
+    CHECK(server.with_key(server.me, RPMI_CALL_SEAL, claim.key, far + 8192).status == 0);
+    CHECK(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, far + 8192 + 64).status ==
+          RPM_E_RANGE);
+    CHECK(server.head(HEADER).base_lsn == far + 8192);
+}
+
 TEST_CASE("claim: after a power failure at any persist, the head is the old one or the new one",
           "[unit]")
 {

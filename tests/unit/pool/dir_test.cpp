@@ -363,3 +363,191 @@ TEST_CASE("dir: entries that contradict each other are corrupt", "[unit]")
         CHECK(std::string(rpm_last_error()) != "");
     }
 }
+
+namespace
+{
+
+constexpr uint64_t ID = 0x1234567890abcdefull;
+
+// An OPEN with CREATE of a log as the copy of a set has it.
+rpmi_call copy_call(const char *name = "copy")
+{
+    rpmi_call call = {};
+
+    call.kind = RPMI_CALL_OPEN;
+    call.object = RPM_KIND_LOG;
+    call.flags = RPMI_CALL_CREATE;
+    call.bytes = 8192;
+    call.lsn = 640;
+    call.id = ID;
+    call.epoch = 7;
+    call.set = { 3, 2, 1, 99 };
+    strcpy(call.name, name);
+    return call;
+}
+
+} // namespace
+
+TEST_CASE("dir: a log begins with the id, first LSN, set and epoch that its creator chose",
+          "[unit]")
+{
+    PoolServer server;
+    uint32_t me = server.client();
+    rpmi_reply copy = server.call(me, copy_call());
+
+    REQUIRE(copy.status == 0);
+    CHECK((copy.flags & RPMI_CALL_CREATE) != 0);
+    CHECK(copy.id == ID);
+    CHECK(copy.token != 0);
+    REQUIRE(server.reborn() == 0); // all of it is durable
+    rpmi_head head = server.head(copy.offset);
+    CHECK(head.log_id == ID);
+    CHECK(head.trim_lsn == 640);
+    CHECK(head.base_lsn == 640);
+    CHECK(head.epoch == 0);
+    CHECK(rpmi_load64(&server.pool.bytes[copy.offset + RPMI_GUARD_OFFSET]) == 7);
+    me = server.client();
+    rpmi_reply opened = server.call(me, copy_call());
+    REQUIRE(opened.status == 0);
+    CHECK((opened.flags & RPMI_CALL_CREATE) == 0);
+    CHECK(opened.token == 0); // it is the creator's
+
+    // Its creator claims the epoch by the token; another client only a higher one.
+    rpmi_call claim = {};
+    claim.kind = RPMI_CALL_CLAIM;
+    claim.key = opened.key;
+    claim.epoch = 7;
+    CHECK(server.call(me, claim).status == RPM_E_FENCED);
+    claim.token = copy.token;
+    rpmi_reply mine = server.call(me, claim);
+    REQUIRE(mine.epoch == 7);
+    CHECK(server.with_key(me, RPMI_CALL_SEAL, mine.key, 640).status == 0);
+    head = server.head(copy.offset);
+    CHECK(head.epoch == 7);
+    CHECK(head.set.member == 1); // a seal keeps the set
+    CHECK(head.set.members == 99);
+    CHECK(server.with_key(me, RPMI_CALL_TRIM, opened.key, 704).status == 0);
+    rpmi_head trimmed = server.head(copy.offset);
+    CHECK(rpmi_membership_is_same(&trimmed.set, &head.set));
+}
+
+TEST_CASE("dir: a log that exists is refused to a client that expects another one", "[unit]")
+{
+    PoolServer server;
+    uint32_t me = server.client();
+
+    REQUIRE(server.call(me, copy_call()).status == 0);
+    REQUIRE(server.open(me, "single", RPM_KIND_LOG, 8192).status == 0);
+    auto refused = [&](void (*change)(rpmi_call &), const char *why) {
+        rpmi_call call = copy_call();
+
+        change(call);
+        rpmi_reply reply = server.call(me, call);
+        CAPTURE(why, reply.text);
+        CHECK(reply.status == RPM_E_EXISTS);
+        CHECK(std::string(reply.text).find(why) != std::string::npos);
+    };
+    refused([](rpmi_call &call) { call.id++; }, "has the id 0x1234567890abcdef");
+    refused([](rpmi_call &call) { call.set.acks = 3; }, "member 1 of 3 with acks 2");
+    refused([](rpmi_call &call) { call.set.copies = 4; }, "member 1 of 3");
+    refused([](rpmi_call &call) { call.set.member = 0; }, "member 1 of 3");
+    refused([](rpmi_call &call) { call.set.members++; }, "member list 0x63");
+    refused([](rpmi_call &call) { strcpy(call.name, "other"); },
+            "log 'copy' of this pool has the id");
+    refused(
+        [](rpmi_call &call) {
+            strcpy(call.name, "single");
+            call.id = 0;
+        },
+        "is a single log");
+    CHECK(server.list(me) == std::vector<std::string>{ "copy", "single" });
+    // A client that expects nothing may read it.
+    CHECK(server.open(me, "copy", RPM_KIND_LOG).status == 0);
+}
+
+TEST_CASE("dir: a log is not created with numbers that no log has", "[unit]")
+{
+    PoolServer server;
+    uint32_t me = server.client();
+    auto refused = [&](void (*change)(rpmi_call &), int err) {
+        rpmi_call call = copy_call();
+
+        change(call);
+        CHECK(server.call(me, call).status == err);
+    };
+
+    refused([](rpmi_call &call) { call.lsn = 1; }, RPM_E_RANGE);
+    refused([](rpmi_call &call) { call.lsn = RPMI_HEAD_LIMIT; }, RPM_E_RANGE);
+    refused([](rpmi_call &call) { call.epoch = UINT32_MAX; }, RPM_E_RANGE);
+    refused([](rpmi_call &call) { call.set.acks = 0; }, RPM_E_RANGE);
+    refused([](rpmi_call &call) { call.set.acks = 4; }, RPM_E_RANGE);
+    refused([](rpmi_call &call) { call.set.member = 3; }, RPM_E_RANGE);
+    refused([](rpmi_call &call) { call.set.copies = RPMI_COPIES_MAX + 1; }, RPM_E_RANGE);
+    for (uint32_t kind : { RPM_KIND_REGION, RPM_KIND_DRAM, RPM_KIND_LOCKS })
+        for (int field = 0; field < 3; field++) {
+            rpmi_call call = copy_call();
+
+            call.object = kind;
+            call.id = field == 0 ? ID : 0;
+            call.epoch = field == 1 ? 7 : 0;
+            if (field != 2)
+                call.set = {};
+            CHECK(server.call(me, call).status == RPM_E_INVAL);
+        }
+    CHECK(server.list(me).empty());
+}
+
+TEST_CASE("dir: a log with a given id never finds frames of a removed log with that id", "[unit]")
+{
+    bool given = GENERATE(true, false);
+    PoolServer server;
+    uint32_t me = server.client();
+    rpmi_reply first = server.call(me, copy_call());
+
+    CAPTURE(given);
+    std::fill_n(server.pool.bytes.begin() + static_cast<long>(first.offset + 4096), 8192, 0xee);
+    server.pool.kept = server.pool.bytes;
+    REQUIRE(server.with_key(me, RPMI_CALL_CLOSE, first.key).status == 0);
+    REQUIRE(server.remove(me, "copy").status == 0);
+    rpmi_call call = copy_call();
+    call.id = given ? ID : 0;
+    rpmi_reply second = server.call(me, call);
+    REQUIRE(second.offset == first.offset);
+    REQUIRE(server.reborn() == 0);
+    for (uint64_t at = second.offset + 4096; at < second.offset + 4096 + 8192; at++)
+        REQUIRE(server.pool.bytes[at] == (given ? 0 : 0xee));
+}
+
+TEST_CASE("dir: power fails while a log is created with an epoch: it has it, or is not there",
+          "[unit]")
+{
+    uint32_t whole = 0;
+    uint32_t none = 0;
+
+    for (uint32_t step = 1; step < 12; step++) {
+        PoolServer server;
+        uint32_t me = server.client();
+
+        CAPTURE(step);
+        server.pool.fail_persist_at = step;
+        rpmi_reply copy = server.call(me, copy_call());
+        server.pool.fail_persist_at = 0;
+        REQUIRE(server.reborn() == 0);
+        me = server.client();
+        rpmi_reply opened = server.open(me, "copy", RPM_KIND_LOG);
+        none += opened.status != 0;
+        whole += opened.status == 0;
+        CHECK((copy.status != 0 || opened.status == 0));
+        if (opened.status != 0)
+            continue;
+        CHECK(rpmi_load64(&server.pool.bytes[opened.offset + RPMI_GUARD_OFFSET]) == 7);
+        CHECK(server.head(opened.offset).base_lsn == 640);
+        rpmi_call claim = {};
+        claim.kind = RPMI_CALL_CLAIM;
+        claim.key = opened.key;
+        claim.epoch = 7;
+        CHECK(server.call(me, claim).status == RPM_E_FENCED);
+    }
+    CHECK(none > 3);
+    CHECK(whole > 2);
+}
