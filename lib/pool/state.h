@@ -171,9 +171,10 @@ int rpmi_dir_place(const struct rpmi_service *service, bool dram, uint64_t bytes
 /* The claim word of a new log, and its token, durably. RPM_E_IO. */
 int rpmi_claim_create(struct rpmi_service *service, const struct rpmi_dirent *entry,
                       uint32_t epoch);
-uint64_t rpmi_claim_token(struct rpmi_service *service, const struct rpmi_object *log);
+uint64_t rpmi_claim_token(const struct rpmi_service *service, const struct rpmi_object *log);
 void rpmi_claim(struct rpmi_service *service, struct rpmi_client *client,
                 const struct rpmi_call *call, struct rpmi_reply *reply);
+/* seal.c */
 void rpmi_seal(struct rpmi_service *service, struct rpmi_client *client,
                const struct rpmi_call *call, struct rpmi_reply *reply);
 void rpmi_trim(struct rpmi_service *service, struct rpmi_client *client,
@@ -194,6 +195,22 @@ static inline void rpmi_delegation_end(struct rpmi_object *log)
 static inline uint64_t rpmi_ring_bytes(const struct rpmi_object *log)
 {
     return log->entry.bytes - RPMI_LOG_HEADER_BYTES;
+}
+
+static inline uint64_t rpmi_word_load(const struct rpmi_service *service, uint64_t offset)
+{
+    unsigned char word[sizeof(uint64_t)];
+
+    rpmi_mem_load(service->opts.pool, offset, word, sizeof(word));
+    return rpmi_load64(word);
+}
+
+static inline void rpmi_word_store(struct rpmi_service *service, uint64_t offset, uint64_t value)
+{
+    unsigned char word[sizeof(uint64_t)];
+
+    rpmi_store64(word, value);
+    rpmi_mem_store(service->opts.pool, offset, word, sizeof(word));
 }
 
 /* Where in the pool the byte at @lsn of a log is. */
