@@ -20,8 +20,9 @@
 #define RPMI_POOL_BYTES_PER_ENTRY (64u * 1024u)
 #define RPMI_POOL_ENTRIES_MIN 128u
 #define RPMI_POOL_ENTRIES_MAX 4096u
-#define RPMI_DRAM_ENTRIES 64u       /* DRAM regions and lock tables of one server */
-#define RPMI_LOG_HEADER_BYTES 4096u /* in front of a log's ring */
+#define RPMI_DRAM_ENTRIES 64u        /* DRAM regions and lock tables of one server */
+#define RPMI_LOG_HEADER_BYTES 4096u  /* in front of a log's ring */
+#define RPMI_LOG_GUARDED_BYTES 4032u /* of these, only the server writes */
 #define RPMI_LOG_CAPACITY_MIN 4096u
 #define RPMI_COPIES_MAX 16u /* members of a set of logs */
 /* A log created without a size gets this share of the pool, at most DEFAULT_MAX, halved until it

@@ -155,9 +155,9 @@ int rpmi_service_access(const struct rpmi_service *service, uint32_t client, uin
     RPM_ASSERT(object->keys > 0); /* a live key is counted, so its object stays */
     if (!rpmi_in_bounds(offset, len, object->entry.bytes))
         return RPM_E_RANGE;
-    /* A log's header belongs to the server alone. */
+    /* A log's header belongs to the server alone, but for the line of the commit word. */
     if (object->entry.kind == RPM_KIND_LOG && (rights & RPMI_RIGHT_WRITE) != 0 &&
-        offset < RPMI_LOG_HEADER_BYTES)
+        offset < RPMI_LOG_GUARDED_BYTES)
         return RPM_E_DENIED;
     if ((rights & RPMI_RIGHT_ATOMIC) != 0 && !rpmi_is_aligned(offset, sizeof(uint64_t)))
         return RPM_E_INVAL;
@@ -193,7 +193,7 @@ int rpmi_service_extent(const struct rpmi_service *service, uint32_t client, uin
         .area = rpmi_area_of(rpmi_object_volatile(object)),
         .offset = object->entry.offset,
         .bytes = object->entry.bytes,
-        .guarded_bytes = object->entry.kind == RPM_KIND_LOG ? RPMI_LOG_HEADER_BYTES : 0,
+        .guarded_bytes = object->entry.kind == RPM_KIND_LOG ? RPMI_LOG_GUARDED_BYTES : 0,
         .rights = entry->fenced ? RPMI_RIGHT_READ : entry->rights,
     };
     RPM_ASSERT(object->used && object->keys > 0);

@@ -8,6 +8,7 @@
  * Invariants
  *   a claim is sealed once
  *   trim_lsn never decreases
+ *   the commit word is at most the base of a sealed head, until the writer of that epoch raises it
  *
  * Format: FORMAT.md, section 4.   Tests: tests/unit/pool/seal_test.cpp
  */
@@ -15,8 +16,23 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "wire/guard.h"
 
 #include <inttypes.h>
+
+/* The commit word of an earlier writer may be above the LSN where the new epoch begins, if records
+ * were given up. Lower it before the head changes: else readers would take records of the new epoch
+ * for committed ones. */
+static int lower_commit(struct rpmi_service *service, const struct rpmi_dirent *entry,
+                        uint64_t base_lsn)
+{
+    uint64_t at = entry->offset + RPMI_COMMIT_OFFSET;
+
+    if (rpmi_word_load(service, at) <= base_lsn)
+        return 0;
+    rpmi_word_store(service, at, base_lsn);
+    return rpmi_mem_persist(service->opts.pool, at, sizeof(uint64_t));
+}
 
 /* Persist the records that a repaired log keeps, because later records depend on them. */
 static int persist_kept(struct rpmi_service *service, const struct rpmi_dirent *entry,
@@ -73,6 +89,8 @@ static int rebuild(struct rpmi_service *service, struct rpmi_object *log,
                          " bytes",
                          log->entry.name, head.trim_lsn, head.base_lsn, head.capacity_bytes);
     err = persist_kept(service, &log->entry, &head);
+    if (err == 0)
+        err = lower_commit(service, &log->entry, head.base_lsn);
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS / RPMI_HEAD_COPIES && err == 0; i++)
         err = rpmi_head_replace(service, log, &head);
     log->trim_lsn = head.trim_lsn;
@@ -113,7 +131,9 @@ static int seal(struct rpmi_service *service, struct rpmi_client *client,
     head.epoch = log->epoch;
     head.flags = (call->flags & RPMI_CALL_DURABLE) != 0 ? RPMI_HEAD_DURABLE : 0;
     head.life = service->life;
-    err = rpmi_head_replace(service, log, &head);
+    err = lower_commit(service, &log->entry, head.base_lsn);
+    if (err == 0)
+        err = rpmi_head_replace(service, log, &head);
     log->trim_lsn = head.trim_lsn;
     log->sealed = err == 0;
     reply->value = head.trim_lsn;

@@ -78,8 +78,8 @@ struct rpmi_service {
     struct rpmi_object **listed;    /* memory of the sorted lists */
     struct rpmi_tally *tally;       /* objects_n; of invariants.c */
     uint32_t clients_max;
-    uint32_t last_id; /* given to a client */
-    uint32_t starts;  /* of servers with this pool, this one included */
+    uint32_t last_id;      /* given to a client */
+    uint32_t starts;       /* of servers with this pool, this one included */
     struct rpmi_life life; /* this run, this boot */
     uint64_t claims;
     uint64_t fenced;

@@ -32,6 +32,7 @@
 #include <stdint.h>
 
 #define RPMI_GUARD_SLOTS 64u
+#define RPMI_COMMIT_OFFSET RPMI_LOG_GUARDED_BYTES /* the commit word: the log's writer stores it */
 #define RPMI_LEASE_AT (1ull << 62) /* lock bytes of an object: its own in the pool, plus this */
 
 /* At RPMI_GUARD_OFFSET of the log's header; claim on a line of its own. */
@@ -48,7 +49,8 @@ struct rpmi_guard {
 };
 
 _Static_assert(sizeof(struct rpmi_guard) == 9 * RPMI_LINE_BYTES, "nine lines");
-_Static_assert(RPMI_GUARD_OFFSET + sizeof(struct rpmi_guard) <= RPMI_LOG_HEADER_BYTES, "fits");
+_Static_assert(RPMI_GUARD_OFFSET + sizeof(struct rpmi_guard) <= RPMI_LOG_GUARDED_BYTES, "fits");
+_Static_assert(RPMI_COMMIT_OFFSET + RPMI_LINE_BYTES == RPMI_LOG_HEADER_BYTES, "the last line");
 _Static_assert(RPMI_HEAD_SLOTS *RPMI_HEAD_SLOT_STRIDE <= RPMI_GUARD_OFFSET, "no overlap");
 _Static_assert(RPMI_GUARD_SLOTS <= RPMI_LOG_HEADER_BYTES, "lock bytes stay within the header");
 

@@ -113,6 +113,8 @@ TEST_CASE("golden: the parts of a log's header have their places", "[golden]")
     REQUIRE(rpmi_head_slot(7, 1) == 3);
     REQUIRE(RPMI_HEAD_SLOT_STRIDE == 256);
     REQUIRE(RPMI_GUARD_OFFSET == 1024);
+    REQUIRE(RPMI_COMMIT_OFFSET == 4032);
+    REQUIRE(RPMI_LOG_GUARDED_BYTES == 4032);
     REQUIRE(offsetof(rpmi_guard, claim) == 0);
     REQUIRE(offsetof(rpmi_guard, since) == 16);
     REQUIRE(offsetof(rpmi_guard, token) == 24);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * regions.c: register the memory of a client's keys in the client's own protection domain: the
- * whole object for reading, and for writing the part behind the header that only the server writes.
+ * whole object for reading, and for writing the part behind the bytes that only the server writes.
  * When a writer is fenced, the server deregisters its memory for writing, of the log and of the
  * regions that its claim guards, before it grants the next claim: the NIC refuses later requests of
  * the old writer. The registrations for reading stay.

@@ -181,7 +181,7 @@ static int learn_open(struct rpmi_shm *shm, const struct rpmi_call *call,
         .base = (dram ? direct->dram : direct->pool) + reply->offset,
         .bytes = reply->bytes + header,
         .rights = rpmi_rights_of(call->object),
-        .guarded_bytes = (uint32_t)header,
+        .guarded_bytes = log ? RPMI_LOG_GUARDED_BYTES : 0,
         .guard = claim != NULL ? claim->guard : NULL,
         .epoch = claim != NULL ? claim->epoch : 0,
     };

@@ -25,7 +25,7 @@ struct rpmi_shm_key {
     unsigned char *base; /* NULL: no such key */
     uint64_t bytes;
     uint32_t rights;          /* enum rpmi_right */
-    uint32_t guarded_bytes;   /* of a log: its header, which only the server writes */
+    uint32_t guarded_bytes;   /* of a log: of its header, what only the server writes */
     struct rpmi_guard *guard; /* of a claimed log, or of the one whose claim guards a region */
     uint64_t epoch;           /* of that claim; 0: it has ended */
     uint64_t lock_at; /* byte of the pool file that is locked for this key's claim; 0: none */

@@ -14,8 +14,11 @@ TEST_CASE(
     CHECK(first.epoch == 1);
     CHECK(server.guard() == 1);
     CHECK(server.access(server.me, first.key, 4096, 64, RPMI_RIGHT_WRITE) == 0);
-    CHECK(server.access(server.me, first.key, 4095, 64, RPMI_RIGHT_WRITE) ==
+    CHECK(server.access(server.me, first.key, RPMI_COMMIT_OFFSET - 1, 64, RPMI_RIGHT_WRITE) ==
           RPM_E_DENIED); // the header
+    CHECK(server.access(server.me, first.key, RPMI_COMMIT_OFFSET, 8, RPMI_RIGHT_WRITE) == 0);
+    CHECK(server.access(server.me, server.mine, RPMI_COMMIT_OFFSET, 8, RPMI_RIGHT_WRITE) ==
+          RPM_E_DENIED);
     CHECK(server.claim(server.you, server.yours).status == RPM_E_OWNED);
     CHECK(server.claim(server.me, server.mine).status == RPM_E_OWNED);
 

@@ -63,6 +63,60 @@ TEST_CASE("seal: before its seal, the holder of a claim trims any distance", "[u
     CHECK(server.head(HEADER).base_lsn == far + 8192);
 }
 
+namespace
+{
+
+uint64_t commit(const std::vector<unsigned char> &pool)
+{
+    return rpmi_load64(&pool[HEADER + RPMI_COMMIT_OFFSET]);
+}
+
+void set_commit(loop::Mem &pool, uint64_t lsn)
+{
+    rpmi_store64(&pool.bytes[HEADER + RPMI_COMMIT_OFFSET], lsn);
+    rpmi_store64(&pool.kept[HEADER + RPMI_COMMIT_OFFSET], lsn);
+}
+
+} // namespace
+
+TEST_CASE("seal: a commit word above the new base is lowered, and no other is changed", "[unit]")
+{
+    for (uint64_t word :
+         { uint64_t{ 0 }, uint64_t{ 576 }, uint64_t{ 640 }, uint64_t{ 704 }, UINT64_MAX }) {
+        ClaimServer server;
+        rpmi_reply claim = server.claim(server.me, server.mine);
+
+        set_commit(server.pool, word);
+        CAPTURE(word);
+        REQUIRE(server.with_key(server.me, RPMI_CALL_SEAL, claim.key, 640).status == 0);
+        CHECK(commit(server.pool.kept) == (word > 640 ? 640 : word));
+        CHECK(commit(server.pool.bytes) == commit(server.pool.kept));
+        // A trim leaves it alone, and so does a claim.
+        set_commit(server.pool, 8192);
+        REQUIRE(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, 640).status == 0);
+        REQUIRE(server.claim(server.you, server.yours, RPMI_CALL_TAKEOVER).status == 0);
+        CHECK(commit(server.pool.bytes) == 8192);
+    }
+}
+
+TEST_CASE("seal: power fails while a commit word is lowered: no head is sealed below it", "[unit]")
+{
+    for (uint32_t step = 1; step <= 3; step++) {
+        ClaimServer server;
+        rpmi_reply claim = server.claim(server.me, server.mine);
+
+        set_commit(server.pool, 8192);
+        CAPTURE(step);
+        server.pool.fail_persist_at = step;
+        rpmi_reply sealed = server.with_key(server.me, RPMI_CALL_SEAL, claim.key, 640);
+        CHECK((sealed.status == 0) == (step == 3)); // the word, then the head
+        server.pool.fail_persist_at = 0;
+        REQUIRE(server.reborn() == 0);
+        CHECK((server.head(HEADER).epoch == 0 || commit(server.pool.bytes) <= 640));
+        CHECK(commit(server.pool.bytes) == (step == 1 ? 8192 : 640));
+    }
+}
+
 TEST_CASE("seal: after a power failure at any persist, the head is the old one or the new one",
           "[unit]")
 {
@@ -207,8 +261,10 @@ TEST_CASE("seal: a repair keeps to the log's limits and to what valid slots say"
         CAPTURE(trim, base);
         CHECK(server.repair_seal(claim.key, trim, base).status == RPM_E_RANGE);
     }
+    set_commit(server.pool, 2 * 8192);
     CHECK(server.repair_seal(claim.key, 8192 - 64, 8192 + 640).status == 0);
     server.check_whole(8192 - 64, 8192 + 640, 2);
+    CHECK(commit(server.pool.kept) == 8192 + 640); // lowered
     CHECK(server.repair_seal(claim.key, 8192 - 64, 8192 + 640).status == RPM_E_DENIED);
     // A repair does not fence a live writer unless the caller asks for it.
     CHECK(server.with_key(server.you, RPMI_CALL_CLOSE, claim.key).status == 0);
