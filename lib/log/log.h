@@ -84,6 +84,8 @@ struct rpm_log {
                                  names it */
     uint32_t ended_epoch;     /* epoch of a claim that a guarded region found ended */
     uint32_t guarded;         /* regions that are open and guarded by our claim */
+    uint64_t token;           /* of the claim with epoch, or of a creation with it; 0: none */
+    uint32_t lasts;           /* enum rpmi_reply_flag: of the life in the head, when opened last */
     uint32_t wrote_epoch;     /* of the records in unknown[]; see resume.c */
     uint32_t own_sealed;      /* our last epoch seen in the head while sole_writer */
     uint32_t own_claimed;     /* our last epoch claimed while sole_writer: the head may have it */
@@ -328,7 +330,11 @@ int rpmi_log_survey(struct rpm_log *log, const struct rpmi_known *known,
 bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *frame,
                         uint32_t prior_epoch);
 
-/* open.c: a handle for reading, whose head was not read yet. As rpm_log_open(). */
+/* open.c: a log of a set without a claim (member.h); or, with @member NULL, as rpm_log_open(). */
+struct rpmi_member;
+int rpmi_log_open_as(struct rpm_conn *conn, const char *name, const struct rpm_log_opts *opts,
+                     const struct rpmi_member *member, struct rpm_log **log);
+/* A handle for reading, whose head was not read yet. As rpm_log_open(). */
 int rpmi_log_open_without_head(struct rpm_conn *conn, const char *name, struct rpm_log **log);
 /* Make the plans again, for the facts of a new link. RPM_E_NOCAP. */
 int rpmi_log_replan(struct rpm_log *log);
@@ -338,12 +344,22 @@ void rpmi_log_drop_key(struct rpm_log *log, uint32_t *key);
 void rpmi_log_drop_keys(struct rpm_log *log);
 /* Claim, scan, make durable, seal. @visit sees every record found. RPM_E_CORRUPT if the tail found
  * is before @least_lsn, up to which records were acknowledged as durable. */
-int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity);
+int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity,
+                    const struct rpmi_member *member);
 int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags); /* enum rpmi_call_flag */
+/* With @epoch instead of the next one; by the token if log->epoch has that epoch. */
+int rpmi_log_claim_epoch(struct rpm_log *log, uint32_t epoch, uint32_t call_flags);
 /* Take over the claim that @reply grants. RPM_E_PROTO. */
 int rpmi_log_take_claim(struct rpm_log *log, const struct rpmi_reply *reply);
 /* Bring [@from, @to), written by any client, to the log's level. */
 int rpmi_log_make_durable(struct rpm_log *log, uint32_t key, uint64_t from, uint64_t to);
 int rpmi_log_recover(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context);
+/* Ask the server to make our epoch valid from @base on. */
+int rpmi_log_seal(struct rpm_log *log, uint64_t base);
+/* Append at @tail, from where on our epoch is valid. */
+void rpmi_log_begin(struct rpm_log *log, uint64_t tail);
+
+/* resume.c: after a reconnect: make the plans again, open the log and read its head. */
+int rpmi_log_reopen(struct rpm_log *log);
 
 #endif

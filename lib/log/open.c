@@ -5,7 +5,7 @@
  *
  * Tests: tests/unit/log/open_test.cpp, tests/conform/resume_test.cpp
  */
-#include "log/log.h"
+#include "log/member.h"
 
 #include "base/assert.h"
 #include "base/err.h"
@@ -156,11 +156,12 @@ static void set_record_max(struct rpm_log *log)
         log->record_max = rpmi_group_stage_max(log);
 }
 
-static int attach(struct rpm_log *log, const struct rpm_log_opts *opts)
+static int attach(struct rpm_log *log, const struct rpm_log_opts *opts,
+                  const struct rpmi_member *member)
 {
     uint32_t create = ((opts->flags & RPM_LOG_CREATE) != 0 ? RPMI_CALL_CREATE : 0) |
                       ((opts->flags & RPM_LOG_EXCL) != 0 ? RPMI_CALL_EXCL : 0);
-    int err = rpmi_log_attach(log, create, opts->capacity_bytes);
+    int err = rpmi_log_attach(log, create, opts->capacity_bytes, member);
 
     if (err != 0)
         return err;
@@ -168,6 +169,10 @@ static int attach(struct rpm_log *log, const struct rpm_log_opts *opts)
     err = rpmi_log_head(log);
     if (err != 0 || (opts->flags & RPM_LOG_WRITE) == 0)
         return err;
+    if (member != NULL) {
+        log->dead = RPM_E_FENCED; /* until its seal */
+        return 0;
+    }
     err = rpmi_log_claim(log, (opts->flags & RPM_LOG_TAKEOVER) != 0 ? RPMI_CALL_TAKEOVER : 0);
     if (err == 0)
         err = rpmi_log_head(log);
@@ -226,7 +231,12 @@ int rpm_log_open(struct rpm_conn *conn, const char *name, const struct rpm_log_o
                  struct rpm_log **log)
 {
     rpmi_begin();
+    return rpmi_log_open_as(conn, name, opts, NULL, log);
+}
 
+int rpmi_log_open_as(struct rpm_conn *conn, const char *name, const struct rpm_log_opts *opts,
+                     const struct rpmi_member *member, struct rpm_log **log)
+{
     struct rpm_log_opts ours;
     struct rpm_log *fresh;
     int err;
@@ -240,7 +250,7 @@ int rpm_log_open(struct rpm_conn *conn, const char *name, const struct rpm_log_o
     if ((ours.flags & RPM_LOG_WRITE) != 0)
         err = prepare_writer(fresh, &ours);
     if (err == 0)
-        err = attach(fresh, &ours);
+        err = attach(fresh, &ours, member);
     if (err != 0) {
         undo(fresh);
         return err;
@@ -257,7 +267,7 @@ int rpmi_log_open_without_head(struct rpm_conn *conn, const char *name, struct r
 
     if (err != 0)
         return err;
-    err = rpmi_log_attach(fresh, 0, 0);
+    err = rpmi_log_attach(fresh, 0, 0, NULL);
     if (err != 0) {
         undo(fresh);
         return err;

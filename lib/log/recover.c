@@ -10,7 +10,7 @@
  *
  * Tests: tests/unit/log/recover_test.cpp, tests/crash/
  */
-#include "log/log.h"
+#include "log/member.h"
 
 #include "base/assert.h"
 #include "base/canary.h"
@@ -34,7 +34,8 @@ void rpmi_log_drop_keys(struct rpm_log *log)
     rpmi_log_drop_key(log, &log->read_key);
 }
 
-int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity)
+int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity,
+                    const struct rpmi_member *member)
 {
     struct rpmi_call call = {
         .kind = RPMI_CALL_OPEN,
@@ -49,6 +50,12 @@ int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacit
     RPM_ASSERT(log->pending == 0 && log->completed == log->submitted);
     rpmi_log_drop_keys(log);
     memcpy(call.name, log->name, sizeof(call.name));
+    if (member != NULL) {
+        call.id = member->log_id;
+        call.lsn = member->first_lsn;
+        call.epoch = member->epoch;
+        call.set = member->set;
+    }
     err = rpmi_conn_call(log->conn, &call, &reply);
     if (err != 0)
         return err;
@@ -61,6 +68,11 @@ int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacit
     log->read_key = reply.key;
     log->log_id = reply.id;
     log->capacity = reply.bytes;
+    log->lasts = reply.flags & (RPMI_REPLY_RUN_LASTS | RPMI_REPLY_BOOT_LASTS);
+    if (reply.token != 0) {
+        log->token = reply.token;
+        log->epoch = call.epoch;
+    }
     return 0;
 }
 
@@ -73,16 +85,24 @@ int rpmi_log_take_claim(struct rpm_log *log, const struct rpmi_reply *reply)
                          log->name, reply->key, reply->epoch);
     log->write_key = reply->key;
     log->epoch = reply->epoch;
+    log->token = reply->token;
     return 0;
 }
 
 int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags)
+{
+    return rpmi_log_claim_epoch(log, 0, call_flags);
+}
+
+int rpmi_log_claim_epoch(struct rpm_log *log, uint32_t epoch, uint32_t call_flags)
 {
     struct rpmi_call call = {
         .kind = RPMI_CALL_CLAIM,
         .key = log->read_key,
         .flags = call_flags,
         .lsn = (call_flags & RPMI_CALL_RESUME) != 0 ? log->since : 0,
+        .epoch = epoch,
+        .token = epoch != 0 && epoch == log->epoch ? log->token : 0,
     };
     struct rpmi_reply reply;
     int err;
@@ -91,6 +111,10 @@ int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags)
     RPM_ASSERT(log->link_generation == log->conn->generation); /* read_key is still this log's */
     RPM_ASSERT((call_flags & RPMI_CALL_RESUME) == 0 || log->since != 0);
     err = rpmi_conn_call(log->conn, &call, &reply);
+    if (err == 0 && epoch != 0 && reply.epoch != epoch)
+        err = rpmi_fail(RPM_E_PROTO,
+                        "the server grants log '%s' with epoch %" PRIu32 ", asked for was %" PRIu32,
+                        log->name, reply.epoch, epoch);
     if (err == 0)
         err = rpmi_log_take_claim(log, &reply);
     if (err == 0 && (call_flags & RPMI_CALL_RESUME) == 0)
@@ -98,8 +122,7 @@ int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags)
     return err;
 }
 
-/* Ask the server to make our epoch valid from @base on. */
-static int seal(struct rpm_log *log, uint64_t base)
+int rpmi_log_seal(struct rpm_log *log, uint64_t base)
 {
     struct rpmi_call call = {
         .kind = RPMI_CALL_SEAL,
@@ -176,10 +199,19 @@ int rpmi_log_recover(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visi
     if (err == 0)
         err = rpmi_log_make_durable(log, log->write_key, log->head.trim_lsn, log->report.end_lsn);
     if (err == 0)
-        err = seal(log, log->report.end_lsn);
+        err = rpmi_log_seal(log, log->report.end_lsn);
     if (err != 0)
         return err;
-    log->tail_lsn = log->report.end_lsn;
+    rpmi_log_begin(log, log->report.end_lsn);
+    RPM_ASSERT_SLOW(rpmi_log_check_invariants(log));
+    return 0;
+}
+
+void rpmi_log_begin(struct rpm_log *log, uint64_t tail)
+{
+    RPM_ASSERT(log->write_key != 0 && log->completed == log->submitted);
+    RPM_ASSERT(tail >= log->head.base_lsn && rpmi_is_aligned(tail, RPMI_LINE_BYTES));
+    log->tail_lsn = tail;
     log->position = log->tail_lsn % log->capacity;
     log->sealed_lsn = log->tail_lsn;
     log->acked_lsn = log->tail_lsn;
@@ -188,6 +220,4 @@ int rpmi_log_recover(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visi
     log->own_claimed = log->epoch;
     log->sole_writer = true;
     log->reader_generation++;
-    RPM_ASSERT_SLOW(rpmi_log_check_invariants(log));
-    return 0;
 }

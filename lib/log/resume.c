@@ -149,8 +149,8 @@ static int settle_as_reader(struct rpm_log *log, struct rpm_outcome *outcomes, u
     return any_undecided ? fail_trimmed(log) : 0;
 }
 
-/* After a reconnect our keys are void and the server may have restarted: open the log again. */
-static int reopen(struct rpm_log *log)
+/* After a reconnect our keys are void and the server may have restarted. */
+int rpmi_log_reopen(struct rpm_log *log)
 {
     uint64_t log_id = log->log_id;
     uint64_t capacity = log->capacity;
@@ -162,7 +162,7 @@ static int reopen(struct rpm_log *log)
                          "log '%s': its connection is lost: rpm_conn_reconnect() first", log->name);
     err = rpmi_log_replan(log);
     if (err == 0)
-        err = rpmi_log_attach(log, 0, capacity);
+        err = rpmi_log_attach(log, 0, capacity, NULL);
     if (err != 0)
         return err;
     if (log->log_id != log_id || log->capacity != capacity) {
@@ -267,7 +267,7 @@ static int settle_and_keep(struct rpm_log *log, struct rpm_outcome *outcomes, ui
     RPM_ASSERT(log != NULL && outcomes != NULL && count != NULL);
     err = may_settle(log, room);
     if (err == 0)
-        err = reopen(log);
+        err = rpmi_log_reopen(log);
     if (err != 0)
         return err;
     err = settle_as_writer(log);
@@ -335,7 +335,7 @@ int rpm_log_claim(struct rpm_log *log, uint32_t flags)
         return rpmi_fail(RPM_E_INVAL,
                          "log '%s': %u outcomes are not delivered yet: rpm_log_settle() first",
                          log->name, log->unknown_count);
-    err = reopen(log);
+    err = rpmi_log_reopen(log);
     if (err == 0)
         err = rpmi_log_claim(log, (flags & RPM_LOG_TAKEOVER) != 0 ? RPMI_CALL_TAKEOVER : 0);
     if (err == 0)

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * member.c: see member.h.
+ *
+ * Tests: tests/unit/log/member_test.cpp, tests/conform/member_test.cpp, tests/crash/
+ */
+#include "log/member.h"
+
+#include "base/assert.h"
+#include "base/err.h"
+#include "wire/guard.h"
+
+#include <inttypes.h>
+
+int rpmi_member_open(struct rpm_conn *conn, const char *name, const struct rpm_log_opts *opts,
+                     const struct rpmi_member *member, struct rpm_log **log)
+{
+    rpmi_begin();
+
+    RPM_ASSERT(opts != NULL && member != NULL && member->log_id != 0);
+    RPM_ASSERT((opts->flags & RPM_LOG_WRITE) != 0 && rpmi_membership_is_sound(&member->set));
+    return rpmi_log_open_as(conn, name, opts, member, log);
+}
+
+/* The set keeps the payloads of its appends and their outcomes: here nothing stays of appends that
+ * ended. */
+static void forget_appends(struct rpm_log *log)
+{
+    RPM_ASSERT(log->dead != 0 && log->completed == log->submitted && log->pending == 0);
+    rpm_log_abandon(log);
+    log->outbox.head = log->outbox.tail;
+    log->unknown_count = 0;
+}
+
+int rpmi_member_attach(struct rpm_log *log)
+{
+    rpmi_begin();
+
+    int err = rpmi_log_reopen(log);
+
+    if (err == 0)
+        log->dead = RPM_E_FENCED; /* until the seal the handle only reads */
+    return err;
+}
+
+/* End the claim that this handle holds, on a link that lives. */
+static void end_claim(struct rpm_log *log)
+{
+    if (log->dead == 0) {
+        rpmi_conn_drain(log->conn, &log->owner); /* the link reads staged frames until then */
+        if (log->dead == 0)
+            rpmi_log_end(log, RPM_E_FENCED);
+    }
+    rpmi_log_drop_key(log, &log->write_key);
+}
+
+/* The server gives out no epoch twice, but to the client that names its token. */
+int rpmi_member_claim(struct rpm_log *log, uint32_t epoch, uint32_t flags)
+{
+    rpmi_begin();
+
+    int err;
+
+    RPM_ASSERT(epoch != 0 && (flags & ~(uint32_t)RPMI_CALL_TAKEOVER) == 0);
+    err = rpmi_log_readable(log);
+    if (err != 0)
+        return err;
+    end_claim(log);
+    forget_appends(log);
+    err = rpmi_log_claim_epoch(log, epoch, flags);
+    return err != 0 ? err : rpmi_log_head(log);
+}
+
+int rpmi_member_seal(struct rpm_log *log, uint64_t base)
+{
+    rpmi_begin();
+
+    bool sealed;
+    int err;
+
+    RPM_ASSERT(log->write_key != 0 && log->dead != 0);
+    sealed = log->head.epoch == log->epoch;
+    if (!rpmi_is_aligned(base, RPMI_LINE_BYTES) || base < log->head.trim_lsn ||
+        base - log->head.trim_lsn > log->capacity || (sealed && base < log->head.base_lsn))
+        return rpmi_fail(RPM_E_RANGE,
+                         "log '%s' cannot be written from %" PRIu64 " on: it begins at %" PRIu64
+                         ", its epoch at %" PRIu64 ", and it has %" PRIu64 " bytes",
+                         log->name, base, log->head.trim_lsn,
+                         sealed ? log->head.base_lsn : log->head.trim_lsn, log->capacity);
+    err = sealed ? 0 : rpmi_log_seal(log, base);
+    if (err != 0)
+        return err;
+    rpmi_log_begin(log, base);
+    /* Of a head that is sealed already, the server says what is durable. */
+    err = sealed ? rpmi_log_trim_call(log, 0) : 0;
+    if (err == 0)
+        log->dead = 0;
+    RPM_ASSERT_SLOW(rpmi_log_check_invariants(log));
+    return err;
+}
+
+int rpmi_member_commit(struct rpm_log *log, uint64_t lsn)
+{
+    rpmi_begin();
+
+    struct rpm_request request =
+        rpmi_conn_request(log->conn, RPM_REQUEST_WRITE, RPM_VISIBLE, RPM_METHOD_DEFAULT);
+    const struct rpmi_range range = { RPMI_COMMIT_OFFSET, sizeof(uint64_t) };
+    struct rpmi_op ops[RPMI_PLAN_OPS_MAX] = { 0 };
+    unsigned char word[sizeof(uint64_t)];
+    struct rpmi_plan plan;
+    int err = log->dead != 0 ? rpmi_log_refuse(log) : 0;
+
+    RPM_ASSERT(rpmi_is_aligned(lsn, RPMI_LINE_BYTES));
+    request.method = RPM_METHOD_DEFAULT; /* the cheapest, whatever the connection's is */
+    if (err == 0)
+        err = rpmi_plan_make(&log->conn->link->facts, &request, &plan);
+    if (err != 0)
+        return err;
+    RPM_ASSERT(log->write_key != 0);
+    rpmi_store64(word, lsn);
+    rpmi_plan_write(&plan, log->write_key, range.offset, range.len, &ops[0]);
+    ops[0].head = word;
+    ops[0].head_bytes = sizeof(word);
+    return rpmi_conn_exec(
+        log->conn, ops,
+        1 + rpmi_plan_seal(&plan, log->write_key, &range, 1, log->conn->word, &ops[1]));
+}
+
+int rpmi_member_committed(struct rpm_log *log, uint64_t *lsn)
+{
+    rpmi_begin();
+
+    unsigned char word[sizeof(uint64_t)];
+    int err = rpmi_log_readable(log);
+
+    if (err == 0)
+        err = rpmi_conn_read(log->conn, log->read_key, RPMI_COMMIT_OFFSET, word, sizeof(word));
+    if (err == 0)
+        *lsn = rpmi_load64(word);
+    return err;
+}

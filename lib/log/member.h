@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * member.h: a log as a member of a set of copies: what rpm_log_open() does at once, step by step,
+ * with the id, first LSN and epoch that all members have; and the commit word.
+ *
+ * To write: open, claim, then rpmi_log_scan() and whatever makes the copies equal, seal, append.
+ * After a loss of the connection: attach, claim the same epoch, seal (which only continues if the
+ * epoch was sealed before).
+ *
+ * Invariants
+ *   until its seal the handle only reads: its dead is RPM_E_FENCED
+ *   a writer gives each LSN of an epoch to the same bytes on all members
+ *
+ * Format: FORMAT.md, sections 4 and 7.
+ * Tests: tests/unit/log/member_test.cpp, tests/conform/member_test.cpp, tests/crash/
+ */
+#ifndef RPMI_LOG_MEMBER_H
+#define RPMI_LOG_MEMBER_H
+
+#include "log/log.h"
+
+struct rpmi_member {
+    uint64_t log_id;    /* the same for all members, not 0 */
+    uint64_t first_lsn; /* where the log begins if it is created */
+    uint32_t epoch;     /* its claim word if it is created; 0: none */
+    struct rpmi_membership set;
+};
+
+/*
+ * Open a member for writing, without a claim; with RPM_LOG_CREATE it may be created. log->lasts
+ * says which parts of the life in its head last. Errors as rpm_log_open(); RPM_E_EXISTS: the log
+ * has another id or set, or another log of that pool has this id; RPM_E_RANGE: no LSN or set.
+ */
+int rpmi_member_open(struct rpm_conn *conn, const char *name, const struct rpm_log_opts *opts,
+                     const struct rpmi_member *member, struct rpm_log **log);
+
+/* After rpm_conn_reconnect(): open it again. RPM_E_LOST, RPM_E_NOENT, RPM_E_CORRUPT (the head is an
+ * older one than this writer's), RPM_E_NOCAP. */
+int rpmi_member_attach(struct rpm_log *log);
+
+/*
+ * Claim it with @epoch: by the token of that epoch's creation or claim if this handle has it, else
+ * the epoch must be above that of each claim before. @flags: RPMI_CALL_TAKEOVER or 0. A claim that
+ * this handle holds ends first. RPM_E_FENCED, RPM_E_OWNED, RPM_E_RANGE.
+ */
+int rpmi_member_claim(struct rpm_log *log, uint32_t epoch, uint32_t flags);
+
+/* Make the claim's epoch valid from @base on, and append there from now on; if the head has that
+ * epoch already, only append at @base, where the last frame of this writer ends. */
+int rpmi_member_seal(struct rpm_log *log, uint64_t base);
+
+/* Say that all records below @lsn are committed: visible to readers when it returns, not durable.
+ * RPM_E_FENCED, RPM_E_LOST. */
+int rpmi_member_commit(struct rpm_log *log, uint64_t lsn);
+
+/* The commit word, as it is visible now. */
+int rpmi_member_committed(struct rpm_log *log, uint64_t *lsn);
+
+#endif

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// member_test.cpp: the calls for members of a set of logs, on every transport: epochs and tokens of
+// claims, what OPEN says of the server's life, the count of its starts, and the commit word.
+#include "conform/fixture.h"
+
+extern "C" {
+#include "log/member.h"
+}
+#include <librpm.h>
+
+using namespace conform;
+
+namespace
+{
+
+const uint64_t FIRST = 6400;
+
+class Member
+{
+  public:
+    explicit Member(Server *server) : server_(server)
+    {
+        rpm_conn_opts opts = rpm_conn_opts_init();
+
+        opts.timeout_us = 30000000;
+        conn = server->connect("", opts);
+    }
+    Member(const Member &) = delete;
+    ~Member()
+    {
+        close();
+    }
+    void close()
+    {
+        rpm_log_close(&log);
+        rpm_conn_close(&conn);
+    }
+    int open(uint8_t acks = 2)
+    {
+        rpm_log_opts opts = rpm_log_opts_init();
+        const std::string name = server_->name("copy");
+        const rpmi_member member = {
+            std::hash<std::string>()(name) | 1, FIRST, 5, { 3, acks, 1, 99 }
+        };
+
+        opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
+        opts.capacity_bytes = 64 << 10;
+        return rpmi_member_open(conn, name.c_str(), &opts, &member, &log);
+    }
+    int take(uint32_t epoch, uint32_t flags = 0)
+    {
+        rpmi_scan_report report = {};
+        int err = rpmi_member_claim(log, epoch, flags);
+
+        if (err == 0)
+            err = rpmi_log_scan(log, log->head.trim_lsn, nullptr, nullptr, &report);
+        return err != 0 ? err : rpmi_member_seal(log, report.end_lsn);
+    }
+    int again()
+    {
+        int err = rpm_conn_reconnect(conn);
+
+        return err != 0 ? err : rpmi_member_attach(log);
+    }
+    int append(const std::string &data)
+    {
+        return rpm_log_append(log, data.data(), data.size(), nullptr);
+    }
+    uint64_t commit()
+    {
+        uint64_t lsn = 99;
+
+        REQUIRE(rpmi_member_committed(log, &lsn) == 0);
+        return lsn;
+    }
+    uint32_t starts() const
+    {
+        rpm_facts facts = rpm_facts_init();
+
+        REQUIRE(rpm_conn_facts(conn, &facts) == 0);
+        return facts.pool_starts;
+    }
+
+    rpm_conn *conn = nullptr;
+    rpm_log *log = nullptr;
+
+  private:
+    Server *server_;
+};
+
+using Strings = std::vector<std::string>;
+
+} // namespace
+
+#define ON_EACH_SERVER()                                                                           \
+    std::string where = GENERATE(from_range(servers()));                                           \
+    CAPTURE(where);                                                                                \
+    std::unique_ptr<Server> server = start_server(where)
+
+TEST_CASE("member: a writer comes back to a server that was killed, with its epoch", "[conform]")
+{
+    NEEDS_OWN_SERVER("it kills the server");
+    ON_EACH_SERVER();
+    Member member(server.get());
+
+    uint32_t starts = member.starts();
+    CHECK(starts > 0);
+    REQUIRE(member.open() == 0);
+    CHECK((member.log->lasts & RPMI_REPLY_RUN_LASTS) != 0);
+    CHECK((member.log->lasts & RPMI_REPLY_BOOT_LASTS) != 0);
+    REQUIRE(member.take(5) == 0);
+    REQUIRE(member.append("one") == 0);
+    REQUIRE(rpmi_member_commit(member.log, FIRST + 64) == 0);
+    server->kill();
+    CHECK(member.append("lost") == RPM_E_LOST);
+    server->restart();
+    REQUIRE(member.again() == 0);
+    CHECK(member.starts() == starts + 1);
+    CHECK(member.log->lasts == RPMI_REPLY_BOOT_LASTS);
+    CHECK(member.commit() == FIRST + 64);
+    REQUIRE(member.take(5) == 0);
+    REQUIRE(member.append("two") == 0);
+    Strings all = records_of(member.log);
+    CHECK(all.front() == "one");
+    CHECK(all.back() == "two");
+    CHECK((all.size() == 2 || all[1] == "lost"));
+}
+
+TEST_CASE("member: another writer's claim ends the epoch, its token and its commit word",
+          "[conform]")
+{
+    ON_EACH_SERVER();
+    Member first(server.get());
+    Member second(server.get());
+
+    REQUIRE(first.open() == 0);
+    CHECK(second.open(3) == RPM_E_EXISTS);
+    REQUIRE(second.open() == 0);
+    REQUIRE(first.take(5) == 0);
+    REQUIRE(first.append("one") == 0);
+    REQUIRE(rpmi_member_commit(first.log, FIRST + 640) == 0);
+    CHECK(second.commit() == FIRST + 640);
+    CHECK(second.take(5) == RPM_E_FENCED);
+    CHECK(second.take(6) == RPM_E_OWNED);
+    REQUIRE(second.take(6, RPMI_CALL_TAKEOVER) == 0);
+    CHECK(second.commit() == FIRST + 64);
+    CHECK(rpmi_member_commit(first.log, FIRST + 640) < 0);
+    CHECK(first.append("fenced") < 0);
+    CHECK(second.commit() == FIRST + 64);
+    REQUIRE(second.append("two") == 0);
+    CHECK(records_of(second.log) == Strings{ "one", "two" });
+    REQUIRE(first.again() == 0);
+    CHECK(first.take(5) == RPM_E_FENCED);
+    CHECK(first.take(6) == RPM_E_FENCED);
+}
+
+// The connection before may still be there for the server. A direct client writes by itself, so its
+// older connection must be closed first.
+TEST_CASE("member: a claim of the same epoch ends the key of the older connection", "[conform]")
+{
+    ON_EACH_SERVER();
+    bool direct = where == "shm direct";
+    auto older = std::make_unique<Member>(server.get());
+    Member newer(server.get());
+
+    REQUIRE(older->open() == 0);
+    REQUIRE(older->take(5) == 0);
+    REQUIRE(older->append("one") == 0);
+    REQUIRE(newer.open() == 0);
+    newer.log->token = older->log->token;
+    newer.log->epoch = older->log->epoch;
+    CHECK(newer.take(5) == (direct ? RPM_E_OWNED : 0));
+    if (direct) {
+        older.reset();
+        REQUIRE(newer.take(5) == 0);
+    } else {
+        CHECK(older->append("late") < 0);
+    }
+    REQUIRE(newer.append("two") == 0);
+    CHECK(records_of(newer.log) == Strings{ "one", "two" });
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "unit/log/kinds.h"
+
+extern "C" {
+#include "log/member.h"
+#include "wire/guard.h"
+}
+
+using namespace loop;
+
+namespace
+{
+
+const uint64_t FIRST = 640;
+const uint32_t BOTH = RPMI_REPLY_RUN_LASTS | RPMI_REPLY_BOOT_LASTS;
+
+rpmi_member sample(uint32_t epoch = 5)
+{
+    return { 0x77, FIRST, epoch, { 3, 2, 1, 99 } };
+}
+
+// A log that a client of its own has open as a member.
+struct Member {
+    Conn conn;
+    Log log;
+
+    Member(Server &server, const Kind &kind, const rpm_conn_opts *opts)
+        : conn(server, kind.setup, opts)
+    {
+    }
+    int open(const rpmi_member &member = sample(), uint32_t flags = WRITER)
+    {
+        rpm_log_opts opts = rpm_log_opts_init();
+
+        opts.flags = flags;
+        opts.capacity_bytes = 8192;
+        return rpmi_member_open(conn, "copy", &opts, &member, &log.log);
+    }
+    // To the tail that a scan finds.
+    int take(uint32_t epoch, uint32_t flags = 0)
+    {
+        rpmi_scan_report report = {};
+        int err = rpmi_member_claim(log, epoch, flags);
+
+        if (err == 0)
+            err = rpmi_log_scan(log, log.log->head.trim_lsn, nullptr, nullptr, &report);
+        return err != 0 ? err : rpmi_member_seal(log, report.end_lsn);
+    }
+    int again()
+    {
+        int err = rpm_conn_reconnect(conn);
+
+        return err != 0 ? err : rpmi_member_attach(log);
+    }
+    uint64_t commit() const
+    {
+        uint64_t lsn = 99;
+
+        REQUIRE(rpmi_member_committed(log, &lsn) == 0);
+        return lsn;
+    }
+};
+
+std::vector<std::string> data_of(rpm_log *log)
+{
+    std::vector<std::string> all;
+
+    for (const Record &record : read_all(log))
+        all.push_back(record.data);
+    return all;
+}
+
+using Strings = std::vector<std::string>;
+
+} // namespace
+
+TEST_CASE("member: a log begins as its set says, and is written once its epoch is sealed", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Member member(server, kind, &conn_opts);
+
+    REQUIRE(member.open() == 0);
+    CHECK(member.log.log->lasts == BOTH);
+    CHECK(member.log.log->head.trim_lsn == FIRST);
+    CHECK(member.log.log->head.set.member == 1);
+    CHECK(rpm_log_append(member.log, "early", 5, nullptr) == RPM_E_FENCED);
+    CHECK(rpmi_member_commit(member.log, FIRST) == RPM_E_FENCED);
+    REQUIRE(rpmi_member_claim(member.log, 5, 0) == 0); // by the token of its creation
+    CHECK(rpm_log_append(member.log, "early", 5, nullptr) == RPM_E_FENCED);
+    for (uint64_t base : { FIRST - 64, FIRST + 1, FIRST + 8192 + 64 })
+        CHECK(rpmi_member_seal(member.log, base) == RPM_E_RANGE);
+    REQUIRE(rpmi_member_seal(member.log, FIRST) == 0);
+    CHECK(append(member.log, "one") == FIRST);
+    CHECK(append(member.log, "two") == FIRST + 64);
+    CHECK(data_of(member.log) == Strings{ "one", "two" });
+    CHECK(info(member.log).epoch == 5);
+}
+
+TEST_CASE("member: the commit word is visible, and a later writer's seal lowers it", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Member first(server, kind, &conn_opts);
+    Member second(server, kind, &conn_opts);
+
+    REQUIRE(first.open() == 0);
+    REQUIRE(first.take(5) == 0);
+    append(first.log, "one");
+    append(first.log, "two");
+    CHECK(first.commit() == 0);
+    REQUIRE(rpmi_member_commit(first.log, FIRST + 64) == 0);
+    CHECK(first.commit() == FIRST + 64);
+    REQUIRE(second.open() == 0);
+    CHECK(second.commit() == FIRST + 64);
+    REQUIRE(rpmi_member_claim(second.log, 6, RPMI_CALL_TAKEOVER) == 0);
+    int late = rpmi_member_commit(first.log, FIRST + 128); // its key was ended
+    CHECK((late == RPM_E_FENCED || late == RPM_E_LOST));
+    CHECK(second.commit() == FIRST + 64);
+    REQUIRE(rpmi_member_seal(second.log, FIRST) == 0); // both records are given up
+    CHECK(second.commit() == FIRST);
+    CHECK(append(second.log, "other") == FIRST);
+    CHECK(data_of(second.log) == Strings{ "other" });
+    server.power_cut();
+    REQUIRE(server.start() == 0);
+    REQUIRE(second.again() == 0);
+    CHECK(second.commit() == FIRST);
+}
+
+TEST_CASE("member: its writer comes back with its own epoch, and goes on where it was", "[unit]")
+{
+    EACH_KIND(kind);
+    bool power = GENERATE(false, true);
+    Server server;
+    Member member(server, kind, &conn_opts);
+
+    CAPTURE(power);
+    REQUIRE(member.open() == 0);
+    REQUIRE(member.take(5) == 0);
+    append(member.log, "one");
+    append(member.log, "two");
+    uint64_t turn = member.log.log->head.turn;
+    if (power)
+        server.power_cut();
+    else
+        server.stop();
+    REQUIRE(server.start() == 0);
+    CHECK(rpm_log_append(member.log, "lost", 4, nullptr) < 0);
+    REQUIRE(member.again() == 0);
+    CHECK(member.log.log->lasts == (power ? 0 : RPMI_REPLY_BOOT_LASTS));
+    CHECK(rpm_log_append(member.log, "early", 5, nullptr) == RPM_E_FENCED);
+    REQUIRE(member.take(5) == 0);
+    CHECK(append(member.log, "three") == FIRST + 128);
+    CHECK(data_of(member.log) == Strings{ "one", "two", "three" });
+    REQUIRE(rpmi_log_head(member.log) == 0);
+    CHECK(member.log.log->head.turn == turn); // its epoch was sealed already
+    // On a link that lives as well: a pause of its own, with appends outstanding.
+    REQUIRE(append_async(member.log, "four", 4) == 0);
+    REQUIRE(member.take(6) == 0);
+    CHECK(append(member.log, "five") > FIRST + 128);
+    Strings all = data_of(member.log);
+    CHECK(all.back() == "five");
+    CHECK((all.size() == 4 || all.size() == 5));
+    REQUIRE(member.take(6) == 0);
+    CHECK(data_of(member.log) == all);
+}
+
+TEST_CASE("member: once another writer has claimed, no token and no lower epoch helps", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Member first(server, kind, &conn_opts);
+    Member second(server, kind, &conn_opts);
+
+    REQUIRE(first.open() == 0);
+    REQUIRE(first.take(5) == 0);
+    append(first.log, "one");
+    REQUIRE(second.open() == 0);
+    CHECK(second.take(5) == RPM_E_FENCED); // the token is the first one's
+    CHECK(second.take(6) == RPM_E_OWNED);
+    REQUIRE(second.take(6, RPMI_CALL_TAKEOVER) == 0);
+    append(second.log, "two");
+    server.stop();
+    REQUIRE(server.start() == 0);
+    REQUIRE(first.again() == 0);
+    CHECK(first.take(5) == RPM_E_FENCED);
+    CHECK(first.take(6) == RPM_E_FENCED);
+    REQUIRE(second.again() == 0);
+    REQUIRE(second.take(6) == 0);
+    append(second.log, "three");
+    CHECK(data_of(second.log) == Strings{ "one", "two", "three" });
+    REQUIRE(first.take(7, RPMI_CALL_TAKEOVER) == 0);
+    append(first.log, "four");
+    CHECK(data_of(first.log) == Strings{ "one", "two", "three", "four" });
+}
+
+TEST_CASE("member: a log of another set is refused, and one of no set by its id", "[unit]")
+{
+    Server server;
+    Kind kind = kinds().front();
+    Member member(server, kind, nullptr);
+    rpmi_member other = sample();
+
+    CHECK(member.open(sample(), RPM_LOG_WRITE) == RPM_E_NOENT);
+    {
+        Member creator(server, kind, nullptr);
+
+        REQUIRE(creator.open() == 0);
+    }
+    other.set.acks = 3;
+    CHECK(member.open(other) == RPM_E_EXISTS);
+    other = sample();
+    other.log_id++;
+    CHECK(member.open(other) == RPM_E_EXISTS);
+    other = sample();
+    other.first_lsn = FIRST + 64; // counts only when it is created
+    REQUIRE(member.open(other) == 0);
+    CHECK(member.log.log->head.trim_lsn == FIRST);
+    member.log.close();
+    // A program's own writer is not kept from it: the members are the set's to guard.
+    Log single(member.conn, "copy", RPM_LOG_WRITE);
+    append(single, "one");
+    CHECK(info(single).epoch == 6);
+}
