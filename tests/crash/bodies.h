@@ -9,6 +9,7 @@
 
 const std::vector<cuts::Scenario> &append_scenarios();  // append_bodies.cpp: one writer
 const std::vector<cuts::Scenario> &recover_scenarios(); // recover_bodies.cpp: after a loss
+const std::vector<cuts::Scenario> &member_scenarios();  // member_bodies.cpp: a copy of a set's
 const std::vector<cuts::Scenario> &region_scenarios();  // region_bodies.cpp: region writes
 const std::vector<cuts::Scenario> &tier_scenarios();    // tier_bodies.cpp: a log that is stored
 

@@ -36,6 +36,12 @@ TEST_CASE("crash: recovery, takeover and resuming lose and invent nothing", "[cr
     CHECK(explore_all(recover_scenarios(), legal_setups(RPM_DURABLE), scaled(RUNS)) == 0);
 }
 
+TEST_CASE("crash: epochs, tokens and the commit word of a member of a set survive every fault",
+          "[crash]")
+{
+    CHECK(explore_all(member_scenarios(), legal_setups(RPM_DURABLE), scaled(RUNS)) == 0);
+}
+
 TEST_CASE("crash: what was stored in a tier before it was trimmed is never lost", "[crash]")
 {
     CHECK(explore_all(tier_scenarios(),

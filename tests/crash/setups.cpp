@@ -82,6 +82,7 @@ std::vector<Scenario> all_scenarios()
     std::vector<Scenario> all = append_scenarios();
 
     all.insert(all.end(), recover_scenarios().begin(), recover_scenarios().end());
+    all.insert(all.end(), member_scenarios().begin(), member_scenarios().end());
     all.insert(all.end(), region_scenarios().begin(), region_scenarios().end());
     all.insert(all.end(), tier_scenarios().begin(), tier_scenarios().end());
     all.insert(all.end(), decision_scenarios().begin(), decision_scenarios().end());
@@ -90,8 +91,8 @@ std::vector<Scenario> all_scenarios()
 
 const Scenario &scenario_of(const std::string &name)
 {
-    for (const auto *group : { &append_scenarios(), &recover_scenarios(), &region_scenarios(),
-                               &tier_scenarios(), &decision_scenarios() })
+    for (const auto *group : { &append_scenarios(), &recover_scenarios(), &member_scenarios(),
+                               &region_scenarios(), &tier_scenarios(), &decision_scenarios() })
         for (const Scenario &scenario : *group)
             if (name == scenario.name)
                 return scenario;
