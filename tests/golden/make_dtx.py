@@ -10,7 +10,7 @@ With --check nothing is written; the exit code is 1 if a file differs.
 """
 import sys
 
-from make import Block, main, xxh3
+from block import Block, main, xxh3
 
 # The schema of tests/unit/dtx/engine/database.h.
 DESCRIPTION = (b"test\nwords 5 16 256 0\naccounts 1 8 2000 2\naccounts.index 3 224 642 1\n"

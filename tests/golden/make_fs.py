@@ -12,7 +12,7 @@ has a line that its golden file has not. The volume is the one that fs_test.cpp 
 import pathlib
 import sys
 
-from make import Block, main, xxh3
+from block import Block, main, xxh3
 
 FORMAT = pathlib.Path(__file__).resolve().parents[2] / "fs" / "FORMAT.md"
 SEED = 0x0123456789abcdef
