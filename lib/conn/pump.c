@@ -177,6 +177,13 @@ int rpm_conn_turn(struct rpm_conn *conn)
     return rpmi_conn_pump(conn);
 }
 
+void rpm_conn_drop(struct rpm_conn *conn)
+{
+    rpmi_begin();
+    RPM_ASSERT(conn != NULL);
+    (void)lose(conn, RPM_E_LOST);
+}
+
 int rpmi_conn_time_out(struct rpm_conn *conn)
 {
     (void)rpmi_fail(RPM_E_TIMEDOUT,

@@ -152,6 +152,23 @@ RPM_MUST_CHECK int rpm_conn_arm(struct rpm_conn *conn);
 RPM_MUST_CHECK int rpm_conn_turn(struct rpm_conn *conn);
 
 /**
+ * rpm_conn_drop: give a connection up, as if it were lost: RPM_E_LOST.
+ *
+ * Outstanding operations end, with completions that say so. To close objects and the connection, or
+ * to dial again, then waits for nothing, where rpm_log_close() and rpm_region_close() otherwise
+ * wait until the server has answered, for up to timeout_us. The server learns of it when
+ * rpm_conn_close() or rpm_conn_reconnect() has ended the link, and then ends the claims and
+ * locks of the connection.
+ *
+ * @conn  Borrowed.
+ *
+ * Durable:  operations that had not completed may or may not have happened.
+ * Threads:  one per conn.
+ * Cost:     does not block; no allocation; no system call.
+ */
+void rpm_conn_drop(struct rpm_conn *conn);
+
+/**
  * rpm_conn_facts: the platform at the server, as exchanged when the connection was made.
  *
  * @conn   Borrowed.

@@ -345,6 +345,28 @@ TEST_CASE("pump: each owner gets a loss once, and nothing is posted after it", "
     CHECK(pumped.two.losses.size() == 2);
 }
 
+TEST_CASE("pump: a connection that is dropped is lost, and its end waits for nothing", "[unit]")
+{
+    Pumped pumped;
+    Log log(pumped.conn, "log", WRITER);
+    uint64_t calls = pumped.conn.link->calls;
+
+    pumped.conn.link->manual = true;
+    REQUIRE(pumped.post(pumped.one, 1) == 0);
+    rpm_conn_drop(pumped.conn);
+    rpm_conn_drop(pumped.conn);
+    CHECK(pumped.one.losses == std::vector<int>{ RPM_E_LOST });
+    CHECK(pumped.two.losses == std::vector<int>{ RPM_E_LOST });
+    CHECK(pumped.post(pumped.two, 1) == RPM_E_LOST);
+    CHECK(rpm_log_append(log, "x", 1, nullptr) == RPM_E_LOST);
+    log.close();
+    CHECK(pumped.conn.link->calls == calls); // else it would wait for a server that is stopped
+    CHECK(pumped.server.links.size() == 1);  // which does not know yet
+    REQUIRE(rpm_conn_reconnect(pumped.conn) == 0);
+    pumped.conn.link->manual = false;
+    CHECK(pumped.post(pumped.two, 2) == 0);
+}
+
 TEST_CASE("pump: a deadline that passes loses the link, with that reason", "[unit]")
 {
     rpm_conn_opts opts = rpm_conn_opts_init();
