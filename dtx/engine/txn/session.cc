@@ -7,7 +7,8 @@
 #include <dtx/session.h>
 
 #include "engine/base/assert.h"
-#include "engine/recovery/takeover.h"
+#include "engine/base/second_thread.h"
+#include "engine/recovery/recover.h"
 #include "engine/store/operation_batch.h"
 #include "engine/txn/commit.h"
 #include "engine/txn/session_state.h"
@@ -468,10 +469,10 @@ Task<void> Session::take_over(uint32_t coordinator, Claim claim)
             co_return;
         }
 
-        Takeover takeover(state_->cluster, coordinator, claim);
+        SecondThread thread([&] { (void)recover_one(state_->cluster, coordinator, claim); });
 
-        co_await readable(takeover.fd());
-        takeover.finish();
+        co_await readable(thread.fd());
+        thread.finish();
     } catch (const Fenced &fenced) {
         /* Another session is taking over from it, or a server does not answer: the session tries
          * again after its next conflict. */

@@ -75,10 +75,6 @@ class Gate
         while (cuts_)
             std::this_thread::yield();
     }
-    int passed() const
-    {
-        return passed_;
-    }
     // Passes no bytes on, as if the server were stopped.
     void freeze(bool is_frozen)
     {
@@ -112,7 +108,6 @@ class Gate
             abort();
         sockets_.push_back({ client, POLLIN, 0 });
         sockets_.push_back({ server, POLLIN, 0 });
-        passed_++;
     }
     void close_all()
     {
@@ -152,7 +147,6 @@ class Gate
     std::atomic<bool> is_frozen_ = false;
     std::atomic<bool> cuts_ = false;
     std::atomic<bool> ends_ = false;
-    std::atomic<int> passed_ = 0;
     std::thread thread_;
 };
 

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * takeover.cc: a thread that recovers for one coordinator, and an eventfd that becomes readable
- * when it has ended.
+ * second_thread.cc: a thread, and an eventfd that becomes readable when it has ended.
  *
- * Tests: tests/unit/dtx/engine/recovery/takeover_test.cpp
+ * Tests: tests/unit/dtx/engine/base/second_thread_test.cpp
  */
-#include "engine/recovery/takeover.h"
+#include "engine/base/second_thread.h"
 
 #include "engine/base/assert.h"
 #include <dtx/error.h>
 
+#include <librpm.h>
+
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <string>
 #include <sys/eventfd.h>
 #include <system_error>
 #include <unistd.h>
@@ -26,9 +28,10 @@ static int new_eventfd()
     int fd = eventfd(0, EFD_CLOEXEC);
 
     if (fd < 0)
-        throw Error(RPM_E_NOMEM,
-                    std::string("cannot take over from a dead session: no free descriptor (") +
-                        strerror(errno) + "); allow this process more of them (ulimit -n)");
+        throw Error(RPM_E_NOMEM, std::string("cannot connect to servers on a second thread: no "
+                                             "free descriptor (") +
+                                     strerror(errno) +
+                                     "); allow this process more of them (ulimit -n)");
     return fd;
 }
 
@@ -65,20 +68,20 @@ template <class Body> static std::thread start_without_signals(Body body)
     try {
         return std::thread(std::move(body));
     } catch (const std::system_error &error) {
-        throw Error(
-            RPM_E_NOMEM,
-            std::string("cannot take over from a dead session: no thread could be started (") +
-                error.what() + "); allow this user more of them (ulimit -u, TasksMax)");
+        throw Error(RPM_E_NOMEM, std::string("cannot connect to servers on a second thread: it "
+                                             "could not be started (") +
+                                     error.what() +
+                                     "); allow this user more threads (ulimit -u, TasksMax)");
     }
 }
 
-Takeover::Takeover(const Cluster &cluster, uint32_t coordinator, Claim claim)
-    : ended_(new_eventfd())
+SecondThread::SecondThread(std::function<void()> body)
+    : body_(std::move(body)), ended_(new_eventfd())
 {
     try {
-        thread_ = start_without_signals([this, &cluster, coordinator, claim] {
+        thread_ = start_without_signals([this] {
             try {
-                (void)recover_one(cluster, coordinator, claim);
+                body_();
             } catch (...) {
                 thrown_ = std::current_exception();
             }
@@ -90,14 +93,14 @@ Takeover::Takeover(const Cluster &cluster, uint32_t coordinator, Claim claim)
     }
 }
 
-Takeover::~Takeover()
+SecondThread::~SecondThread()
 {
     if (thread_.joinable())
         thread_.join();
     close(ended_);
 }
 
-void Takeover::finish()
+void SecondThread::finish()
 {
     DTX_ASSERT(thread_.joinable());
     thread_.join();

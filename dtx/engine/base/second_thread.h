@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * second_thread.h: calls that block, on a thread of their own.
+ *
+ * To connect, to claim logs, to recover for a dead coordinator, and to close a connection in order
+ * blocks a thread until the server answers, at most for Options::timeout_us. On the session's
+ * thread no coroutine would run meanwhile; so a second thread makes these calls, and writes to an
+ * eventfd when they have ended: session_join.cc off_thread().
+ *
+ * Tests: tests/unit/dtx/engine/base/second_thread_test.cpp
+ */
+#ifndef DTX_ENGINE_SECOND_THREAD_H
+#define DTX_ENGINE_SECOND_THREAD_H
+
+#include <exception>
+#include <functional>
+#include <thread>
+
+namespace dtx
+{
+
+class SecondThread
+{
+  public:
+    /* Starts @body, which uses nothing that another thread uses at the same time; a librpm
+     * connection belongs to one thread at a time. Throws Error, RPM_E_NOMEM: no descriptor or no
+     * thread is left. */
+    explicit SecondThread(std::function<void()> body);
+    /* Waits for its end. */
+    ~SecondThread();
+    SecondThread(const SecondThread &) = delete;
+    SecondThread &operator=(const SecondThread &) = delete;
+
+    /* Becomes readable when @body has ended. */
+    int fd() const
+    {
+        return ended_;
+    }
+    /* Waits for the end: what @body has written can be read, and connections that it has opened
+     * belong to the caller's thread. Throws what @body threw. Called once. */
+    void finish();
+
+  private:
+    std::function<void()> body_;
+    int ended_; /* an eventfd */
+    std::exception_ptr thrown_;
+    std::thread thread_;
+};
+
+} // namespace dtx
+#endif
