@@ -212,10 +212,19 @@ Traffic ServerConnection::traffic() const
     if (!conn_)
         return all;
     (void)!rpm_conn_stats(conn(), &stats); /* cannot fail: the struct is of this version */
-    all.messages += stats.messages;
-    all.sent_bytes += stats.sent_bytes;
-    all.received_bytes += stats.received_bytes;
+    all.add({ stats.messages, stats.sent_bytes, stats.received_bytes });
     return all;
+}
+
+void ServerConnection::count_before(const Traffic &traffic)
+{
+    before_.add(traffic);
+}
+
+void ServerConnection::drop()
+{
+    if (conn_)
+        rpm_conn_drop(conn());
 }
 
 void ServerConnection::close()
@@ -551,9 +560,7 @@ bool ServerConnection::is_unowned(uint32_t coordinator)
     int err;
 
     /* A claim, even for a moment, would refuse a command that changes the view. */
-    DTX_ASSERT(coordinator != kRecoverer);
-    if (!conn_)
-        return false;
+    DTX_ASSERT(conn_ && coordinator != kRecoverer);
     opts.flags = RPM_LOG_WRITE;
     opts.level = cluster_.options().durable ? RPM_DURABLE : RPM_VISIBLE;
     opts.staging_bytes = kOwnerCheckStaging;

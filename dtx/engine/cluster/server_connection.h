@@ -121,6 +121,13 @@ struct Traffic {
     uint64_t messages = 0;
     uint64_t sent_bytes = 0;
     uint64_t received_bytes = 0;
+
+    void add(const Traffic &other)
+    {
+        messages += other.messages;
+        sent_bytes += other.sent_bytes;
+        received_bytes += other.received_bytes;
+    }
 };
 
 /* How to claim the log of a coordinator. */
@@ -158,7 +165,10 @@ class ServerConnection
     /* Claim the log, open the shards, and the locks of shards whose primary is here. The connection
      * is made. Throws Fenced, Error. */
     void open(const Placement &placement, uint32_t coordinator, Claim claim);
+    /* Waits until the server has closed the log and the regions, unless the connection is lost. */
     void close();
+    /* As if the connection were lost: operations under way end, and close() waits for nothing. */
+    void drop();
 
     /* False: no log of that coordinator is here. */
     bool has_log() const
@@ -259,6 +269,8 @@ class ServerConnection
     uint32_t poll(const std::function<void(std::coroutine_handle<>)> &wake);
     /* Since this object was made, over all its librpm connections. */
     Traffic traffic() const;
+    /* Adds what an object that this one replaces has sent and received. */
+    void count_before(const Traffic &traffic);
     bool is_waited_for() const
     {
         return outstanding_ > 0;

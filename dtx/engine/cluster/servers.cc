@@ -88,6 +88,29 @@ void Servers::find_copies(uint32_t shard)
     mapped_[shard] = mapped ? copies[0] : nullptr;
 }
 
+void Servers::adopt(Servers &opened)
+{
+    DTX_ASSERT(&opened.cluster_ == &cluster_ && opened.open_ && !open_);
+    DTX_ASSERT(opened.pending_.empty()); /* their coroutines would be those of another scheduler */
+    joined_++;
+    open_ = std::exchange(opened.open_, false);
+    owns_ = opened.owns_;
+    coordinator_ = opened.coordinator_;
+    placement_ = opened.placement_;
+    remote_ += opened.remote_;
+    for (uint32_t server = 0; server < count(); server++)
+        opened.connection(server).count_before(connection(server).traffic());
+    connections_.swap(opened.connections_);
+    for (uint32_t shard = 0; shard < cluster_.shards(); shard++)
+        find_copies(shard);
+}
+
+void Servers::drop()
+{
+    for (auto &connection : connections_)
+        connection->drop();
+}
+
 void Servers::close()
 {
     joined_++;
@@ -205,13 +228,8 @@ Traffic Servers::traffic() const
 {
     Traffic all;
 
-    for (const auto &connection : connections_) {
-        Traffic one = connection->traffic();
-
-        all.messages += one.messages;
-        all.sent_bytes += one.sent_bytes;
-        all.received_bytes += one.received_bytes;
-    }
+    for (const auto &connection : connections_)
+        all.add(connection->traffic());
     return all;
 }
 
@@ -243,16 +261,17 @@ void Servers::each_slot(
     }
 }
 
-bool Servers::is_disconnected(uint32_t coordinator)
-{
-    /* is_unowned() claims the log for a moment, which would fence this session's own claim. */
-    DTX_ASSERT(coordinator != coordinator_);
-    return connection(placement_.log_servers(coordinator).front()).is_unowned(coordinator);
-}
-
 uint32_t Servers::shard_of(uint32_t table, uint64_t key) const
 {
     return cluster_.schema().tables()[table].partition(key) % cluster_.shards();
+}
+
+bool is_disconnected(const Cluster &cluster, uint32_t server, uint32_t coordinator)
+{
+    ServerConnection connection(cluster, server);
+
+    connection.connect();
+    return connection.is_unowned(coordinator);
 }
 
 std::string object_name(const Cluster &cluster, Address address)

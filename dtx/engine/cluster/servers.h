@@ -32,8 +32,14 @@ class Servers
     void open(uint32_t coordinator, Claim claim);
     /* The same for the live servers of @view, whether it is in force or not. */
     void open(uint32_t coordinator, Claim claim, const View &view);
-    /* Operations under way end with RPM_E_FENCED, and the coroutines that wait for them go on. */
+    /* Takes what @opened has open, of the same cluster; perhaps another thread has opened it. This
+     * is closed before, and @opened afterwards. */
+    void adopt(Servers &opened);
+    /* Operations under way end with RPM_E_FENCED, and the coroutines that wait for them go on.
+     * Waits for each server to close its end; after drop() it does not. */
     void close();
+    /* Gives all connections up: their servers see them end when close() has closed them. */
+    void drop();
 
     /* How often the connections were opened or closed. An operation that was begun at another count
      * belongs to connections that are closed, and must not be continued. */
@@ -132,10 +138,6 @@ class Servers
      * thread. */
     void each_slot(uint32_t server, uint32_t shard, uint32_t table, uint64_t end,
                    const std::function<void(uint64_t slot, const unsigned char *image)> &callback);
-    /* Is the coordinator's connection to the first server of its log closed? Blocks the thread for
-     * a round trip. */
-    bool is_disconnected(uint32_t coordinator);
-
     /* Counters: operations, and how often a coroutine waited for servers. */
     uint64_t &remote()
     {
@@ -174,6 +176,10 @@ class Servers
     uint64_t quiet_since_ns_ = 0; /* when polls began to find nothing; 0: not yet */
     uint32_t quiet_polls_ = 0;
 };
+
+/* Is no connected client the owner of the log that the coordinator has on @server? Blocks the
+ * thread: connects, and asks. Throws Fenced, Error. */
+bool is_disconnected(const Cluster &cluster, uint32_t server, uint32_t coordinator);
 
 /* An object in an error text. */
 std::string object_name(const Cluster &cluster, Address address);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * store.cc: open, poll and close the parts of a session's store together.
+ * store.cc: poll and close the parts of a session's store together.
  *
  * Tests: tests/unit/dtx/engine/txn/commit_test.cpp
  */
@@ -15,11 +15,6 @@ Store::Store(const Cluster &cluster, Scheduler &scheduler)
     : servers(cluster, scheduler),
       guesses(cluster.options().techniques.guesses ? cluster.options().guesses : 0)
 {
-}
-
-void Store::open(uint32_t coordinator, Claim claim)
-{
-    servers.open(coordinator, claim);
 }
 
 void Store::close()

@@ -27,8 +27,6 @@ namespace dtx
 struct Store {
     Store(const Cluster &cluster, Scheduler &scheduler);
 
-    /* Connect to all live servers, as a coordinator. */
-    void open(uint32_t coordinator, Claim claim);
     void close();
 
     /* Wake the coroutines whose operations have ended, and finish commits. @idle_until_ns: of

@@ -7,7 +7,6 @@
 #include <dtx/session.h>
 
 #include "engine/base/assert.h"
-#include "engine/base/second_thread.h"
 #include "engine/recovery/recover.h"
 #include "engine/store/operation_batch.h"
 #include "engine/txn/commit.h"
@@ -38,9 +37,20 @@ Session::Session(const Cluster &cluster, uint32_t coordinator, Listener *listene
 Session::~Session()
 {
     state_->leaving = true;
+    end_joining();
     return_all_slots();
     trim_logs();
     state_->store.close();
+}
+
+/* A coroutine of the session's own may still try to join again. */
+void Session::end_joining()
+{
+    try {
+        if (state_->joins_once)
+            run({});
+    } catch (...) { /* of the program's coroutines */
+    }
 }
 
 /* When a session ends, its rows are installed, and its records are not needed any more, except to
@@ -427,21 +437,17 @@ Task<bool> Session::handle_lock_owner(BlockingLock lock, uint64_t joined)
     if (acts && own) {
         co_await rejoin_after_commits(joined, true);
     } else if (acts && !state_->takes_over) { /* one at a time: it connects to all servers */
-        if (over)
-            co_await take_over(coordinator, Claim::takeover);
-        else if (servers.is_disconnected(coordinator))
-            co_await take_over(coordinator, Claim::inherit);
+        co_await take_over(coordinator, over ? Claim::takeover : Claim::inherit);
     }
     co_return verdict == Lease::Verdict::fresh || over;
 }
 
 /* Completes what the coordinator has left and frees its locks. With Claim::inherit only if its
- * owner is still disconnected: an owner that was joining again when the server was asked about it
- * may have transactions under way by now, which this session must not fence. The other coroutines
- * go on meanwhile; one that meets a lock of a dead session waits and tries again. With
- * Options::interleave or Options::dial, in tests, the session's thread calls recover_one() itself:
- * an interleaved run must not depend on when a second thread runs, and a device model may be used
- * only by the thread that made it. */
+ * owner is disconnected, which the first server of its log is asked before: that is cheaper than to
+ * connect to all of them. An owner that was joining again when the server was asked may have
+ * transactions under way by now, which this session must not fence: recover_one() looks again. The
+ * other coroutines go on meanwhile; one that meets a lock of a dead session waits and tries again.
+ */
 Task<void> Session::take_over(uint32_t coordinator, Claim claim)
 {
     struct Under {
@@ -452,27 +458,28 @@ Task<void> Session::take_over(uint32_t coordinator, Claim claim)
         ~Under()
         {
             state.takes_over = false;
-            state.claims[coordinator] = 0; /* may have changed: its locks are looked at again */
+            if (!owner_lives)
+                state.claims[coordinator] = 0; /* may have changed: looks at its locks again */
         }
         State &state;
         uint32_t coordinator;
+        bool owner_lives = false;
     };
 
     DTX_ASSERT(coordinator != state_->coordinator); /* it would fence itself: rejoin() instead */
     DTX_ASSERT(!state_->takes_over);
 
     Under under(*state_, coordinator);
+    const Cluster &cluster = state_->cluster;
+    uint32_t server = state_->store.servers.placement().log_servers(coordinator).front();
 
     try {
-        if (state_->scheduler.interleaves() || state_->cluster.options().dial) {
-            (void)recover_one(state_->cluster, coordinator, claim);
-            co_return;
-        }
-
-        SecondThread thread([&] { (void)recover_one(state_->cluster, coordinator, claim); });
-
-        co_await readable(thread.fd());
-        thread.finish();
+        co_await on_second_thread([&cluster, &under, server, coordinator, claim] {
+            under.owner_lives =
+                claim == Claim::inherit && !is_disconnected(cluster, server, coordinator);
+            if (!under.owner_lives)
+                (void)recover_one(cluster, coordinator, claim);
+        });
     } catch (const Fenced &fenced) {
         /* Another session is taking over from it, or a server does not answer: the session tries
          * again after its next conflict. */
@@ -505,6 +512,19 @@ Task<void> Session::back_off(Progress &progress, BlockingLock blocking_lock, uin
     co_await state_->scheduler.sleep_until(
         now + state_->backoff.wait_ns(conflicts, state_->lease.is_long(blocking_lock.attempt), now,
                                       state_->scheduler.random()));
+}
+
+Task<bool> Session::inherit(uint32_t coordinator)
+{
+    bool died = false;
+
+    co_await on_second_thread([&] { died = state_->cluster.inherit(coordinator); });
+    co_return died;
+}
+
+Task<void> Session::recover(uint32_t coordinator)
+{
+    co_await on_second_thread([&] { (void)state_->cluster.recover(coordinator); });
 }
 
 Scheduler::Turn Session::turn()

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * session_join.cc: a session joins a database, and joins again after it was fenced, a server was
- * lost or a commit failed half-way.
+ * lost or a commit failed half-way; a second thread connects then, while the session's own runs its
+ * coroutines.
  *
- * Tests: tests/unit/dtx/engine/txn/session_test.cpp, requests_test.cpp
+ * Tests: tests/unit/dtx/engine/txn/session_join_test.cpp, session_test.cpp, requests_test.cpp
  */
 #include <dtx/session.h>
 
 #include "engine/base/assert.h"
+#include "engine/base/second_thread.h"
 #include "engine/recovery/recover.h"
 #include "engine/txn/session_state.h"
 #include <dtx/error.h>
@@ -18,26 +20,54 @@
 namespace dtx
 {
 
+/* One try to join, which blocks its thread until the servers have answered, or have not for
+ * Options::timeout_us. Until it has ended it shares nothing with the session but the cluster. */
+struct Session::Opening {
+    /* @first: which coordinator number is tried first if any may be had. @recovery: how to claim
+     * the recoverer's log if a server was started again. */
+    Opening(const Cluster &all, uint32_t number, uint64_t first_number, Claim how, Claim recovery)
+        : cluster(all), coordinator(number), first(first_number), claim(how),
+          claim_of_recoverer(recovery), scheduler(all.options().seed, 0), servers(all, scheduler)
+    {
+    }
+
+    Opening(const Opening &) = delete; /* @servers has a reference to @scheduler */
+    Opening &operator=(const Opening &) = delete;
+    void run();
+    void open_any();
+    void open();
+
+    const Cluster &cluster;
+    uint32_t coordinator; /* kAnyCoordinator until one has been claimed */
+    uint64_t first;
+    Claim claim;
+    Claim claim_of_recoverer;
+    Scheduler scheduler; /* has no coroutine */
+    Servers servers;
+    std::vector<Spare> spares;
+    bool joined = false;
+    std::exception_ptr thrown;
+};
+
 /* Claims the logs of the first coordinator that no live session has. That all are owned may pass:
  * a session that recovers the database owns the logs of all coordinators meanwhile. */
-void Session::open_any()
+void Session::Opening::open_any()
 {
-    uint32_t count = state_->cluster.options().coordinators;
-    uint64_t first = state_->scheduler.random().below(count);
+    uint32_t count = cluster.options().coordinators;
 
     for (uint64_t i = 0; i < count; i++) {
         try {
             uint32_t number = static_cast<uint32_t>((first + i) % count);
 
-            state_->store.open(number, Claim::join);
-            state_->coordinator = number;
+            servers.open(number, Claim::join);
+            coordinator = number;
             return;
         } catch (const Fenced &) {
             throw;
         } catch (const Error &error) {
             if (error.code() != RPM_E_OWNED)
                 throw;
-            state_->store.close();
+            servers.close();
         }
     }
     throw Error(RPM_E_OWNED, "live sessions have all " + std::to_string(count) +
@@ -48,39 +78,68 @@ void Session::open_any()
 }
 
 /* Claims the session's logs and finishes the transactions that its coordinator left unfinished. If
- * a server was started again, recovers the whole database instead, and returns false: try again. */
-bool Session::try_to_join(Claim claim)
+ * a server was started again, recovers the whole database instead: the session tries again. */
+void Session::Opening::open()
 {
-    Store &store = state_->store;
-    uint32_t given = state_->coordinator;
-
-    if (given == kAnyCoordinator)
+    if (coordinator == kAnyCoordinator)
         open_any();
     else
-        store.open(state_->coordinator, claim);
-    DTX_ASSERT(store.servers.owns(state_->coordinator));
-    if (is_ready(store.servers)) {
-        uint32_t number = std::exchange(state_->coordinator, given);
-
-        store.slots.begin_generation(finish_one(store.servers, number).spares);
-        state_->coordinator = number;
-        return true;
+        servers.open(coordinator, claim);
+    DTX_ASSERT(servers.owns(coordinator));
+    joined = is_ready(servers);
+    if (joined) {
+        spares = finish_one(servers, coordinator).spares;
+        return;
     }
-    store.close();
-    state_->coordinator = given; /* of any, another session may take this one meanwhile */
-    /* Of several sessions that get here, one recovers the database, and the others wait. After half
-     * of the time to their deadline they take the recovery over, because that session may hang. */
-    recover_unready(state_->cluster,
-                    state_->deadline->is_half_over() ? Claim::takeover : Claim::join);
-    return false;
+    servers.close(); /* another session may take this coordinator meanwhile */
+    recover_unready(cluster, claim_of_recoverer);
+}
+
+void Session::Opening::run()
+{
+    try {
+        open();
+    } catch (...) {
+        thrown = std::current_exception();
+        joined = false;
+        servers.close();
+    }
+}
+
+/* Of several sessions that find that a server was started again, one recovers the database, and the
+ * others wait. After half of the time to their deadline they take the recovery over, because that
+ * session may hang. */
+Session::Opening Session::begin_to_join(Claim claim)
+{
+    DTX_ASSERT(claim == Claim::join || claim == Claim::rejoin); /* which create the logs */
+    DTX_ASSERT(!state_->store.servers.is_open());
+    if (!state_->deadline)
+        state_->deadline.emplace(state_->cluster.retry_ns());
+
+    const Cluster &cluster = state_->cluster;
+    bool any = state_->coordinator == kAnyCoordinator;
+
+    return { cluster, state_->coordinator,
+             any ? state_->scheduler.random().below(cluster.options().coordinators) : 0, claim,
+             state_->deadline->is_half_over() ? Claim::takeover : Claim::join };
+}
+
+/* The session has what the try has opened. */
+void Session::take(Opening &opened)
+{
+    DTX_ASSERT(opened.joined && !opened.thrown);
+    state_->coordinator = opened.coordinator;
+    state_->store.servers.adopt(opened.servers);
+    state_->store.slots.begin_generation(opened.spares);
+    state_->deadline.reset();
+    start_numbers();
 }
 
 static constexpr uint64_t kDayS = 86400; /* a longer wait has no limit that matters */
 
 void Session::check_deadline(const Error &error)
 {
-    DTX_ASSERT(state_->deadline);
-    state_->store.close();
+    DTX_ASSERT(state_->deadline && !state_->store.servers.is_open());
     if (state_->leaving || state_->deadline->is_over() || now_ns() >= state_->end_waits_ns)
         throw Error(error.code(), error.what());
     if (!state_->deadline->is_notice_due())
@@ -94,48 +153,75 @@ void Session::check_deadline(const Error &error)
                                    : " (trying again for up to " + std::to_string(left_s) + " s)"));
 }
 
-/* One try. True: the session has joined. Throws if it cannot be tried again. */
-bool Session::try_until_deadline(Claim claim)
+/* A try has ended. True: the session has joined. Throws if it cannot be tried again. */
+bool Session::end_try(Opening &tried)
 {
-    DTX_ASSERT(claim == Claim::join || claim == Claim::rejoin); /* which create the logs */
-    if (!state_->deadline)
-        state_->deadline.emplace(state_->cluster.retry_ns());
     try {
-        if (try_to_join(claim)) {
-            state_->deadline.reset();
-            start_numbers();
-            return true;
-        }
+        if (tried.thrown)
+            std::rethrow_exception(tried.thrown);
+        if (tried.joined)
+            take(tried);
     } catch (const Fenced &fenced) {
         check_deadline(fenced);
     } catch (const Error &error) {
-        if (error.code() != RPM_E_OWNED) {
-            state_->store.close();
+        if (error.code() != RPM_E_OWNED)
             throw;
-        }
         check_deadline(error);
     }
-    return false;
+    return tried.joined;
 }
 
 /* While servers do not answer, or another session has the logs, tries again until the retry
  * deadline. */
 void Session::join()
 {
-    while (!try_until_deadline(Claim::join))
+    for (;;) {
+        Opening opening = begin_to_join(Claim::join);
+
+        opening.run();
+        if (end_try(opening))
+            break;
         state_->deadline->wait();
+    }
 }
 
-/* The same for a coroutine: the others run between the tries, in which librpm's timeouts limit how
- * long the thread is blocked. Where steps interleave the thread waits, so that a run does not
- * depend on the clock. */
+/* Awaited: makes calls that block. The other coroutines go on meanwhile, because a second thread
+ * makes them. With Options::interleave or Options::dial, in tests, the session's thread does: an
+ * interleaved run must not depend on when a second thread runs, and a device model may be used only
+ * by the thread that made it. Throws what @body throws; Error, RPM_E_NOMEM. */
+Task<void> Session::on_second_thread(std::function<void()> body)
+{
+    if (!may_use_second_thread()) {
+        body();
+        co_return;
+    }
+
+    SecondThread thread(std::move(body));
+
+    co_await readable(thread.fd());
+    thread.finish();
+}
+
+bool Session::may_use_second_thread() const
+{
+    return !state_->scheduler.interleaves() && !state_->cluster.options().dial;
+}
+
+/* As join(), for a coroutine: the others run meanwhile. Where steps interleave the thread waits
+ * between the tries, so that a run does not depend on the clock. */
 Task<void> Session::join_again()
 {
-    while (!try_until_deadline(Claim::rejoin))
+    for (;;) {
+        Opening opening = begin_to_join(Claim::rejoin);
+
+        co_await on_second_thread([&opening] { opening.run(); });
+        if (end_try(opening))
+            break;
         if (state_->scheduler.interleaves())
             state_->deadline->wait();
         else
             co_await state_->scheduler.sleep_until(state_->deadline->next_ns());
+    }
     if (state_->listener != nullptr)
         state_->listener->rejoined(++state_->joins);
 }
@@ -156,12 +242,13 @@ void Session::start_numbers()
     DTX_ASSERT(coordinator_of(state_->prefix) == state_->coordinator);
 }
 
-/* Closes all connections: operations under way end with RPM_E_FENCED, and attempts that began
- * before find that they were fenced. */
+/* Ends all connections: operations under way end with RPM_E_FENCED, and attempts that began before
+ * find that they were fenced. Waits for no server: a stopped one would not answer. */
 void Session::leave_servers()
 {
     state_->counters.rejoined++;
     state_->store.poll();
+    state_->store.servers.drop();
     state_->store.close();
 }
 
@@ -170,24 +257,50 @@ uint64_t Session::joined() const
     return state_->store.servers.joined();
 }
 
-/* A single try: if it fails, the next transaction joins. */
-void Session::join_once()
+Session::Joining::Joining(State &all) : state(&all)
 {
-    bool joined = false;
+    DTX_ASSERT(!state->tries_to_join);
+    state->tries_to_join = true;
+    state->joining++;
+}
 
-    leave_servers();
-    state_->deadline.emplace(state_->cluster.retry_ns());
-    try {
-        joined = try_to_join(Claim::rejoin);
-    } catch (const Error &) {
-        state_->store.close();
-    }
-    state_->deadline.reset();
-    if (!joined)
+Session::Joining::~Joining()
+{
+    if (state == nullptr)
         return;
-    start_numbers();
+    state->tries_to_join = false;
+    state->joins_once = false;
+    state->joining--;
+    for (std::coroutine_handle<> handle : std::exchange(state->until_joined, {}))
+        state->scheduler.wake(handle);
+}
+
+/* A single try: if it fails, the next transaction joins. */
+Task<void> Session::join_once(Joining joining)
+{
+    Opening opening = begin_to_join(Claim::rejoin);
+
+    DTX_ASSERT(joining.state == state_.get()); /* no transaction begins meanwhile */
+    state_->deadline.reset();
+    try {
+        co_await on_second_thread([&opening] { opening.run(); });
+    } catch (const Error &) { /* no thread is left */
+    }
+    if (!opening.joined)
+        co_return;
+    take(opening);
     if (state_->listener != nullptr)
         state_->listener->rejoined(++state_->joins);
+}
+
+/* Closes all connections now; the task tries once to join again. */
+Task<void> Session::begin_to_join_once()
+{
+    Joining joining(*state_);
+
+    state_->joins_once = true;
+    leave_servers();
+    return join_once(std::move(joining));
 }
 
 Task<void> Session::until_joined()
@@ -199,27 +312,11 @@ Task<void> Session::until_joined()
 /* Closes all connections and joins again, after another session fenced this one, a server was lost,
  * or a commit failed half-way. @joined: Servers::joined() when the caller's attempt began. @needed:
  * true: wait until the session has joined. False: the attempt's outcome is known, and returning it
- * must not wait for servers, so try once; if that fails, the next transaction joins. One coroutine
- * joins; those that need it too wait for its end, and no attempt begins meanwhile. */
+ * must not wait for servers, so another coroutine tries once; if that fails, the next transaction
+ * joins. One coroutine joins; those that need it too wait for its end, and no attempt begins
+ * meanwhile. */
 Task<void> Session::rejoin(uint64_t joined, bool needed)
 {
-    struct Joining {
-        explicit Joining(State &all) : state(all)
-        {
-            DTX_ASSERT(!state.tries_to_join);
-            state.tries_to_join = true;
-            state.joining++;
-        }
-        ~Joining()
-        {
-            state.tries_to_join = false;
-            state.joining--;
-            for (std::coroutine_handle<> handle : std::exchange(state.until_joined, {}))
-                state.scheduler.wake(handle);
-        }
-        State &state;
-    };
-
     DTX_ASSERT(joined <= state_->store.servers.joined());
     if (state_->tries_to_join || state_->store.servers.joined() != joined) {
         if (needed)
@@ -227,7 +324,12 @@ Task<void> Session::rejoin(uint64_t joined, bool needed)
         co_return;
     }
     if (!needed) {
-        join_once();
+        Task<void> once = begin_to_join_once();
+
+        if (may_use_second_thread())
+            start(std::move(once));
+        else
+            co_await once; /* nothing else runs in between, as in a run before */
         co_return;
     }
 

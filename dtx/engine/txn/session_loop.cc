@@ -15,15 +15,26 @@
 namespace dtx
 {
 
+/* Runs all coroutines to their end. */
+void Session::run_all(std::vector<Task<void>> tasks)
+{
+    state_->scheduler.run(std::move(tasks),
+                          [this](uint64_t idle_until_ns) { state_->store.poll(idle_until_ns); });
+}
+
 /* No coroutine is left: installs what they have committed. */
 void Session::end_run()
 {
+    std::vector<Task<void>> tasks;
+
     DTX_ASSERT(state_->scheduler.is_empty()); /* it could commit more */
     state_->store.settle();
     DTX_ASSERT(state_->store.installs.empty() || state_->store.installs.failed() ||
                !state_->store.servers.is_open());
-    if (state_->store.installs.failed())
-        join_once();
+    if (!state_->store.installs.failed())
+        return;
+    tasks.push_back(begin_to_join_once());
+    run_all(std::move(tasks));
 }
 
 void Session::run(std::vector<Task<void>> tasks)
@@ -31,9 +42,7 @@ void Session::run(std::vector<Task<void>> tasks)
     std::exception_ptr thrown;
 
     try {
-        state_->scheduler.run(std::move(tasks), [this](uint64_t idle_until_ns) {
-            state_->store.poll(idle_until_ns);
-        });
+        run_all(std::move(tasks));
     } catch (...) {
         thrown = std::current_exception();
     }
@@ -56,7 +65,7 @@ void Session::run_one(Task<void> task)
     };
 
     start(body());
-    while (!ended)
+    while (!ended || state_->joins_once) /* which installs what the task has committed */
         (void)work(UINT64_MAX);
     DTX_ASSERT(!state_->leaving); /* the destructor uses run() */
     if (state_->scheduler.is_empty())
@@ -70,9 +79,9 @@ bool Session::work(uint64_t until_ns)
     Store &store = state_->store;
 
     if (state_->scheduler.is_empty() && store.is_settled()) {
-        if (store.installs.failed())
-            join_once();
-        return false;
+        if (!store.installs.failed())
+            return false;
+        start(begin_to_join_once());
     }
 
     bool left = state_->scheduler.pass(

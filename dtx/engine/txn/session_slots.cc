@@ -143,7 +143,6 @@ bool Session::has_surplus()
  * they may belong to another session by now, and returns them later. */
 Task<void> Session::return_surplus()
 {
-    co_await until_joined();
     if (!state_->store.servers.is_open() || !has_surplus())
         co_return;
 

@@ -16,6 +16,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -173,6 +174,10 @@ class Session
     Scheduler::Readable readable(int fd);
     /* Awaited: continue at @until_ns of now_ns() or soon after. */
     Scheduler::Sleep sleep_until(uint64_t until_ns);
+    /* Awaited: as Cluster::inherit() and Cluster::recover(), which block a thread until the servers
+     * have answered. A second thread calls them, and the other coroutines of this session go on. */
+    Task<bool> inherit(uint32_t coordinator);
+    Task<void> recover(uint32_t coordinator);
     /* For a program that is about to end: from @until_ns of now_ns() on no call waits for servers
      * that do not answer, it throws Error as after retry_us. */
     void end_waits_at(uint64_t until_ns);
@@ -188,6 +193,18 @@ class Session
     friend class Txn;
     enum class Ending { commit, abort, conflict, unknown };
     struct State;
+    struct Opening;
+
+    /* While it lives, a coroutine joins again, and no attempt begins. */
+    struct Joining {
+        explicit Joining(State &all);
+        Joining(Joining &&other) noexcept : state(std::exchange(other.state, nullptr)) {}
+        Joining(const Joining &) = delete;
+        Joining &operator=(const Joining &) = delete;
+        Joining &operator=(Joining &&) = delete;
+        ~Joining();
+        State *state;
+    };
 
     /* A transaction that was admitted; its destructor admits the next one. */
     class Admitted
@@ -302,13 +319,17 @@ class Session
                         Progress &progress);
     Task<Ending> find_out(ReadWriteSet &set);
     bool end(ReadWriteSet &set, Ending ending, bool holds);
-    void open_any();
-    bool try_to_join(Claim claim);
+    Opening begin_to_join(Claim claim);
+    void take(Opening &opened);
     void check_deadline(const Error &error);
-    bool try_until_deadline(Claim claim);
+    bool end_try(Opening &tried);
     void join();
+    Task<void> on_second_thread(std::function<void()> body);
+    bool may_use_second_thread() const;
     Task<void> join_again();
-    void join_once();
+    Task<void> join_once(Joining joining);
+    Task<void> begin_to_join_once();
+    void end_joining();
     void start_numbers();
     void leave_servers();
     uint64_t joined() const;
@@ -325,6 +346,7 @@ class Session
     bool wants_numbers() const;
     Task<std::vector<uint64_t>> hand_out(Address head, uint64_t many);
     uint64_t returned_at_once(Address head);
+    void run_all(std::vector<Task<void>> tasks);
     void end_run();
     bool has_surplus();
     Task<void> return_surplus();

@@ -15,7 +15,7 @@ struct StoreFixture {
     explicit StoreFixture(const dtx::Cluster &cluster, uint32_t interleave = 0)
         : scheduler(1, interleave), store(cluster, scheduler)
     {
-        store.open(0, dtx::Claim::join);
+        store.servers.open(0, dtx::Claim::join);
     }
     ~StoreFixture()
     {
@@ -218,7 +218,7 @@ TEST_CASE("operation batch: a batch from before the session joined again sends n
 
         batch.compare_and_swap(account(db, 0, 3), 0, 41, &found);
         fixture.store.close();
-        fixture.store.open(0, dtx::Claim::takeover);
+        fixture.store.servers.open(0, dtx::Claim::takeover);
         try {
             co_await batch.run();
         } catch (const dtx::Fenced &) {
@@ -244,7 +244,7 @@ TEST_CASE("operation batch: a batch that waits for room ends when its session jo
 
             if (i == 1) {
                 fixture.store.close();
-                fixture.store.open(0, dtx::Claim::takeover);
+                fixture.store.servers.open(0, dtx::Claim::takeover);
                 co_return;
             }
             for (uint64_t &word : found)

@@ -206,3 +206,94 @@ TEST_CASE("dtx: a takeover that a server does not answer is reported, and tried 
     REQUIRE(at.notices.size() >= 1);
     CHECK(at.notices[0].find(at.gate.url()) != std::string::npos);
 }
+
+TEST_CASE("dtx: while a session joins again, its other coroutines go on", "[unit]")
+{
+    bool by_work = GENERATE(false, true);
+    Gated at;
+    Ticks ticks;
+    std::vector<Task<void>> tasks;
+
+    CAPTURE(by_work);
+    at.gate.shut(true);
+    at.gate.cut();
+    for (int i = 0; i < 3; i++)
+        tasks.push_back(at.add_one(kOfSecond));
+    tasks.push_back(ticks.run(*at.session, at.gate));
+    at.run(std::move(tasks), by_work);
+    CHECK(ticks.waited);
+    CHECK(ticks.gap_ns < kTimeoutUs * 1000 / 40);
+    CHECK(at.added == 3);
+    CHECK(at.session->rejoined() == 1);
+}
+
+TEST_CASE("dtx: a session leaves a stopped server without waiting for it", "[unit]")
+{
+    Gated at;
+    Ticks ticks;
+    std::vector<Task<void>> tasks;
+    auto then_unfreeze = [&]() -> Task<void> {
+        co_await ticks.run(*at.session, at.gate);
+        at.first.freeze(false);
+    };
+
+    at.first.freeze(true); // with a log and regions open, which close() would close in order
+    at.gate.shut(true);
+    at.gate.cut();
+    tasks.push_back(at.add_one(kOfSecond));
+    tasks.push_back(then_unfreeze());
+    at.session->run(std::move(tasks));
+    CHECK(ticks.gap_ns < kTimeoutUs * 1000 / 40);
+    CHECK(at.added == 1);
+}
+
+TEST_CASE("dtx: to ask whether a session has died does not stop other coroutines", "[unit]")
+{
+    bool recovers = GENERATE(false, true);
+    Gated at;
+    Ticks ticks;
+    std::vector<Task<void>> tasks;
+    bool died = false;
+    auto ask = [&]() -> Task<void> {
+        if (recovers)
+            co_await at.session->recover(kDead);
+        else
+            died = co_await at.session->inherit(kDead);
+    };
+
+    CAPTURE(recovers);
+    at.gate.shut(true);
+    tasks.push_back(ask());
+    tasks.push_back(ticks.run(*at.session, at.gate));
+    at.session->run(std::move(tasks));
+    CHECK(ticks.waited);
+    CHECK(ticks.gap_ns < kTimeoutUs * 1000 / 40);
+    CHECK(died == !recovers);
+}
+
+TEST_CASE("dtx: a commit whose rows cannot be installed does not stop the program's loop", "[unit]")
+{
+    Gated at;
+    uint64_t longest_ns = 0;
+    uint64_t begin_ns = dtx::now_ns();
+    int64_t cents = 0;
+
+    at.cutter.armed = true;
+    at.session->start(at.add_one(kOfSecond));
+    for (bool more = true; more;) {
+        uint64_t before_ns = dtx::now_ns();
+
+        more = at.session->work(0);
+        longest_ns = std::max(longest_ns, dtx::now_ns() - before_ns);
+        if (dtx::now_ns() - begin_ns > 1000000000)
+            at.gate.shut(false);
+    }
+    CHECK(at.added == 1);
+    CHECK(longest_ns < kTimeoutUs * 1000 / 40);
+    at.db.cluster->each_row(at.db.tables.accounts.number, 0,
+                            [&](uint64_t key, const void *row, size_t) {
+                                if (key == kOfSecond)
+                                    cents = static_cast<const Account *>(row)->cents;
+                            });
+    CHECK(cents == 101);
+}
