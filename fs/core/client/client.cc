@@ -59,7 +59,10 @@ dtx::Task<bool> Client::enter_with_others()
 
         if (!entry.alone)
             co_return entry.waits;
-        if (!has_died(*entry.alone))
+
+        bool died = co_await has_died(*entry.alone);
+
+        if (!died)
             throw dtx::Error(RPM_E_BUSY, "rpm-fs check --repair (client number " +
                                              std::to_string(client_number(*entry.alone)) +
                                              ") keeps other clients out of the volume: try again "
@@ -87,9 +90,14 @@ dtx::Task<bool> Client::take_alone_once()
     auto read = [](Call &call) { return mounts(call); };
     MountsRow row = co_await run_once<MountsRow>(kSelf, read, false);
 
-    for (uint32_t c = 0; c < kClientsMax; c++)
-        if (row.clients.has(c) && c != session_.coordinator() && !cluster().inherit(c))
+    for (uint32_t c = 0; c < kClientsMax; c++) {
+        bool died = true;
+
+        if (row.clients.has(c) && c != session_.coordinator())
+            died = co_await session_.inherit(c);
+        if (!died)
             fail_in_use(c);
+    }
 
     auto take = [&](Call &call) { return take_alone(call, row.changes); };
 
@@ -203,7 +211,7 @@ dtx::Task<> Client::enter_again()
     entering_ = false;
 }
 
-bool Client::has_died(uint32_t coordinator, uint64_t beat)
+dtx::Task<bool> Client::has_died(uint32_t coordinator, uint64_t beat)
 {
     RFS_ASSERT(coordinator < kClientsMax && coordinator != session_.coordinator());
 
@@ -211,16 +219,20 @@ bool Client::has_died(uint32_t coordinator, uint64_t beat)
     uint64_t now = dtx::now_ns();
 
     if (seen_beats_.has_stood_still(coordinator, beat, now)) {
-        (void)cluster().recover(coordinator);
-        return true;
+        co_await session_.recover(coordinator);
+        co_return true;
     }
     if (asked_ns != 0 && now < asked_ns + kAskNs)
-        return false;
+        co_return false;
     asked_ns = now; /* also if a server does not answer */
-    if (!canary(Canary::lock_early) && !cluster().inherit(coordinator))
-        return false;
-    asked_ns = 0;
-    return true;
+
+    bool died = canary(Canary::lock_early);
+
+    if (!died)
+        died = co_await session_.inherit(coordinator);
+    if (died)
+        asked_ns = 0;
+    co_return died;
 }
 
 uint64_t Client::owner()

@@ -85,10 +85,10 @@ class Client
     {
         return session_;
     }
-    /* Has the client with that coordinator number died, or its heartbeat @beat stood still for too
-     * long (seen_beats.h)? If so, it is fenced. To ask takes a connection to each server, so one
-     * that lives is asked once a second at most. Throws dtx::Error. */
-    bool has_died(uint32_t coordinator, uint64_t beat = 0);
+    /* Awaited: has the client with that coordinator number died, or its heartbeat @beat stood still
+     * for too long (seen_beats.h)? If so, it is fenced. To ask takes a connection to each server,
+     * so one that lives is asked once a second at most. Throws dtx::Error. */
+    dtx::Task<bool> has_died(uint32_t coordinator, uint64_t beat = 0);
     OpenFiles &open_files()
     {
         return open_files_;

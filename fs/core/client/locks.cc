@@ -37,29 +37,35 @@ class Dead
   public:
     explicit Dead(Client &client) : client_(client) {}
 
-    bool has(uint16_t number, uint64_t beat)
+    /* Awaited. @number: of a client. */
+    dtx::Task<bool> has(uint16_t number, uint64_t beat)
     {
         uint32_t coordinator = number - 1u;
 
         if (number == number_of(client_))
-            return false;
+            co_return false;
         if (!asked_.has(coordinator)) {
             asked_.add(coordinator);
-            if (died(coordinator, beat))
+
+            bool is_dead = co_await died(coordinator, beat);
+
+            if (is_dead)
                 dead_.add(coordinator);
         }
-        return dead_.has(coordinator);
+        co_return dead_.has(coordinator);
     }
 
   private:
     /* If a server does not answer, the client is taken to live until the next look. */
-    bool died(uint32_t coordinator, uint64_t beat)
+    dtx::Task<bool> died(uint32_t coordinator, uint64_t beat)
     {
+        bool found = false;
+
         try {
-            return client_.has_died(coordinator, beat);
+            found = co_await client_.has_died(coordinator, beat);
         } catch (const dtx::Error &) {
-            return false;
         }
+        co_return found;
     }
 
     Client &client_;
@@ -95,10 +101,15 @@ static dtx::Task<bool> drop_dead(Client &client, uint32_t ino, LockRow wanted)
     };
     Seen seen = co_await client.call(kSelf, list);
 
-    std::erase_if(seen.locks, [&](const LockRow &lock) {
-        return !dead.has(lock.client, seen.beats[lock.client]);
-    });
-    if (seen.locks.empty() || canary(Canary::lock_survives))
+    std::vector<LockRow> left; /* by the dead */
+
+    for (const LockRow &lock : seen.locks) {
+        bool is_dead = co_await dead.has(lock.client, seen.beats[lock.client]);
+
+        if (is_dead)
+            left.push_back(lock);
+    }
+    if (left.empty() || canary(Canary::lock_survives))
         co_return false;
 
     auto drop = [&](Call &call) -> dtx::Task<bool> {
@@ -106,7 +117,7 @@ static dtx::Task<bool> drop_dead(Client &client, uint32_t ino, LockRow wanted)
 
         if (row.changes != seen.changes)
             co_return false;
-        co_await drop_seen(call, ino, seen.locks);
+        co_await drop_seen(call, ino, left);
         co_return true;
     };
 

@@ -41,24 +41,31 @@ struct Asked {
 
 } // namespace
 
-static bool is_dead(Client &client, uint32_t coordinator, Asked &asked)
+/* Awaited: has another client died? It is fenced then. */
+static dtx::Task<bool> is_dead(Client &client, uint32_t coordinator, Asked &asked)
 {
+    if (coordinator == client.session().coordinator())
+        co_return false;
     if (!asked.living.has(coordinator) && !asked.dead.has(coordinator)) {
-        bool dead = client.cluster().inherit(coordinator);
+        bool dead = co_await client.session().inherit(coordinator);
 
         (dead ? asked.dead : asked.living).add(coordinator);
     }
-    return asked.dead.has(coordinator);
+    co_return asked.dead.has(coordinator);
 }
 
 /* Awaited: take off the clients that hold an orphan and have died. A client that has joined since
  * with the same number does not hold it: the file had lost its names before. */
 static dtx::Task<> release_dead(Client &client, Orphan orphan, Asked &asked)
 {
-    for (uint32_t c = 0; c < kClientsMax; c++)
-        if (orphan.clients.has(c) && c != client.session().coordinator() &&
-            is_dead(client, c, asked))
+    for (uint32_t c = 0; c < kClientsMax; c++) {
+        bool dead = false;
+
+        if (orphan.clients.has(c))
+            dead = co_await is_dead(client, c, asked);
+        if (dead)
             co_await release(client, orphan.ino, c);
+    }
 }
 
 /* Awaited: one orphan. @asked: nullptr: do not ask who has died. */
@@ -116,15 +123,18 @@ static dtx::Task<> remove_dead(Client &client, Asked &asked)
 {
     MountsRow row = co_await client.call(kSelf, [](Call &call) { return mounts(call); });
 
-    for (uint32_t c = 0; c < kClientsMax; c++)
-        if (row.clients.has(c) && c != client.session().coordinator() &&
-            is_dead(client, c, asked)) {
-            auto body = [&](Call &call) { return remove_dead_client(call, c, row.changes); };
+    for (uint32_t c = 0; c < kClientsMax; c++) {
+        auto body = [&](Call &call) { return remove_dead_client(call, c, row.changes); };
+        bool dead = false;
 
-            co_await drop_locks_of_dead(client, c, row.changes);
-            co_await client.call(kSelf, body);
-            co_return; /* the row has changed; the next look takes the next one */
-        }
+        if (row.clients.has(c))
+            dead = co_await is_dead(client, c, asked);
+        if (!dead)
+            continue;
+        co_await drop_locks_of_dead(client, c, row.changes);
+        co_await client.call(kSelf, body);
+        co_return; /* the row has changed; the next look takes the next one */
+    }
 }
 
 dtx::Task<> take_turn(Client &client, bool dead)

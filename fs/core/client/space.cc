@@ -242,18 +242,29 @@ dtx::Task<bool> Space::acquire_unused(uint32_t shard)
     co_return false;
 }
 
-/* Fences the owner of a slab. False: it lives. */
-bool Space::fence(uint64_t owner)
+/* Awaited: fences the owner of a slab. False: it lives. One lease asks at a time: of two that ask
+ * about the same dead owner, one would find that the other one has its coordinator's logs. */
+dtx::Task<bool> Space::fence(uint64_t owner)
 {
+    while (asks_)
+        co_await client_.session().sleep_until(dtx::now_ns() + kLeaseNs);
     if (canary(Canary::slab_shared) || canary(Canary::no_fence) || fenced_.contains(owner))
-        return true;
+        co_return true;
     if (living_.contains(owner))
-        return false;
+        co_return false;
 
-    bool died = client_.cluster().inherit(coordinator_of(owner));
+    bool died = false;
 
+    asks_ = true;
+    try {
+        died = co_await client_.session().inherit(coordinator_of(owner));
+    } catch (...) {
+        asks_ = false;
+        throw;
+    }
+    asks_ = false;
     (died ? fenced_ : living_).insert(owner);
-    return died;
+    co_return died;
 }
 
 /* Awaited: a slab that was given back, or that an earlier session with this one's coordinator has
@@ -275,9 +286,13 @@ dtx::Task<bool> Space::acquire_used(uint32_t shard, bool reserve, bool of_dead)
             if (usable(free_in(row), reserve) == 0 || find(slab) != nullptr || other != of_dead ||
                 (other && coordinator_of(row.owner) >= kClientsMax))
                 continue;
-            if (other && !fence(row.owner)) {
-                others_have_room_ = true; /* its session lives */
-                continue;
+            if (other) {
+                bool fenced = co_await fence(row.owner);
+
+                if (!fenced) {
+                    others_have_room_ = true; /* its session lives */
+                    continue;
+                }
             }
 
             bool taken = co_await take(slab, row.owner);

@@ -104,13 +104,14 @@ class Space
     dtx::Task<bool> has_unused(uint32_t shard);
     std::vector<Own> idle(uint32_t shard) const;
     dtx::Task<> give_back(Slab slab);
-    bool fence(uint64_t owner);
+    dtx::Task<bool> fence(uint64_t owner);
     bool is_own(uint64_t owner) const;
 
     Client &client_;
     std::vector<Own> own_;
     uint64_t given_up_ = 0;               /* leases that have ended */
     std::vector<uint32_t> next_;          /* by shard: slabs before this one have rows */
+    bool asks_ = false;                   /* a lease asks whether an owner lives */
     std::unordered_set<uint64_t> fenced_; /* owners; they stay so */
     std::unordered_set<uint64_t> living_; /* owners, when the last lease asked */
     bool others_have_room_ = false;
