@@ -3,24 +3,25 @@
  * rpm_pathbench.cc: what operations cost on the paths of a server with a DPU, on the performance
  * model: a sweep over paths, operations, sizes and depths; the rules for users, on and off;
  * experiments with operations of several steps; and comparisons with limits and published figures.
+ * With --url the sweep is measured on servers that run.
  */
 #include "cases.h"
 #include "check.h"
 #include "cli.h"
 #include "experiments.h"
-
-#include <nlohmann/json.hpp>
+#include "live.h"
 
 namespace
 {
 
-using Json = nlohmann::ordered_json;
+using paths::Json;
 
 const char kExamples[] = "Examples:\n"
                          "  rpm-pathbench --path 1,2 --op read --size 64,4K\n"
                          "  rpm-pathbench --preset bf3 --json\n"
                          "  rpm-pathbench --rules\n"
                          "  rpm-pathbench --experiment kv\n"
+                         "  rpm-pathbench --url verbs://host:7471 --url tcp://dpu:7480\n"
                          "  rpm-pathbench --check paths     (published figures; in the sources)\n";
 
 struct Options {
@@ -35,6 +36,7 @@ struct Options {
     std::vector<std::string> experiments;
     bool rules = false;
     bool json = false;
+    paths::LiveOptions live;
 };
 
 /* Cores answer messages on paths 1 and 2 only. */
@@ -74,13 +76,27 @@ Json row_of(const Options &options, const rpm_path_flow &flow)
              { "bytes_moved", cost.bytes } };
 }
 
+std::vector<uint64_t> sizes_of(const Options &options)
+{
+    std::vector<uint64_t> sizes;
+
+    for (const std::string &text : options.sizes) {
+        uint64_t bytes;
+
+        if (!cli::parse_size(text, &bytes) || bytes == 0)
+            throw cli::Failure("--size: not a size: " + text);
+        sizes.push_back(bytes);
+    }
+    return sizes;
+}
+
 std::vector<rpm_path_flow> flows_of(const Options &options)
 {
     std::vector<rpm_path_flow> flows;
 
     for (const std::string &path : options.paths)
         for (const std::string &op : options.ops)
-            for (const std::string &size : options.sizes)
+            for (uint64_t bytes : sizes_of(options))
                 for (uint32_t depth : options.depths) {
                     rpm_path_flow flow = {};
 
@@ -88,8 +104,7 @@ std::vector<rpm_path_flow> flows_of(const Options &options)
                     flow.op = paths::op_of(op);
                     flow.threads = options.threads;
                     flow.depth = depth;
-                    if (!cli::parse_size(size, &flow.bytes) || flow.bytes == 0)
-                        throw cli::Failure("--size: not a size: " + size);
+                    flow.bytes = bytes;
                     if (exists(flow))
                         flows.push_back(flow);
                 }
@@ -107,6 +122,80 @@ void sweep(const Options &options)
     }
     if (options.json)
         cli::print(Json{ { "preset", options.preset }, { "rows", rows } }.dump(2) + "\n");
+}
+
+/* On one path; adds to @rows and @skipped. */
+void sweep_live(const Options &options, paths::LivePath &path, Json &rows, Json &skipped)
+{
+    Json what = path.description();
+
+    if (!options.json)
+        cli::print("path " + what["path"].get<std::string>() + ": " +
+                   what["url"].get<std::string>() + ": READs and WRITEs by " +
+                   what["reads_and_writes_by"].get<std::string>() + "\n");
+    for (const std::string &op : options.ops)
+        for (uint64_t bytes : sizes_of(options)) {
+            std::string why = path.missing(paths::op_of(op), bytes);
+
+            if (!why.empty()) {
+                skipped.push_back(
+                    { { "path", what["path"] }, { "op", op }, { "bytes", bytes }, { "why", why } });
+                if (!options.json)
+                    cli::print(what["path"].get<std::string>() + " " + op + " of " +
+                               std::to_string(bytes) + " B is not measured: " + why + "\n");
+                continue;
+            }
+            for (uint32_t depth : options.depths) {
+                rows.push_back(path.row(paths::op_of(op), bytes, depth));
+                if (!options.json)
+                    cli::print(row_text(rows.back()));
+            }
+        }
+}
+
+/* One path after the other, so that none takes the CPUs of another. */
+void measure_live(const Options &options)
+{
+    Json rows = Json::array();
+    Json skipped = Json::array();
+    Json described = Json::array();
+    paths::LiveOptions live = options.live;
+
+    live.threads = options.threads;
+    live.depth_max = *std::max_element(options.depths.begin(), options.depths.end());
+    for (uint64_t bytes : sizes_of(options))
+        live.bytes_max = std::max(live.bytes_max, bytes);
+    for (size_t i = 0; i < live.urls.size(); i++) {
+        paths::LivePath path(live, i);
+
+        described.push_back(path.description());
+        sweep_live(options, path, rows, skipped);
+    }
+    if (options.json)
+        cli::print(
+            Json{ { "measured", described }, { "rows", rows }, { "skipped", skipped } }.dump(2) +
+            "\n");
+}
+
+/* A URL is what the user says that it is: on the SoC, the way to the host's server is path 3R. */
+void check_live(Options &options, bool named)
+{
+    paths::LiveOptions &live = options.live;
+
+    if (named)
+        live.paths = options.paths;
+    for (const std::string &path : live.paths)
+        if (path == "3D" || path == "4")
+            throw cli::Failure("--path " + path +
+                               " --url: no connection goes this way; it is "
+                               "modelled only");
+    if (named && live.paths.size() != live.urls.size())
+        throw cli::Failure("--path names " + std::to_string(live.paths.size()) + " paths and " +
+                           std::to_string(live.urls.size()) +
+                           " --url are given: name one for each, in their order");
+    if (live.urls.size() > 2 && !named)
+        throw cli::Failure("more than two --url: the first is path 1, the second path 2; name "
+                           "each by --path, in their order");
 }
 
 void show_rules(const Options &options)
@@ -157,6 +246,8 @@ int dispatch(const Options &options)
         return paths::check(options.check, options.seed) ? cli::kDone : cli::kFailed;
     if (options.rules)
         show_rules(options);
+    else if (!options.live.urls.empty())
+        measure_live(options);
     else
         sweep(options);
     return cli::kDone;
@@ -172,9 +263,9 @@ int main(int argc, char **argv)
     app.footer(kExamples);
     app.add_option("--preset", options.preset,
                    "Platform: bf2, bf3, styx, wave, cx6 (path 1 alone), or a preset file");
-    app.add_option("--path", options.paths, "1, 2, 3R, 3D, 4")
-        ->delimiter(',')
-        ->check(CLI::IsMember(paths::path_names()));
+    CLI::Option *path = app.add_option("--path", options.paths, "1, 2, 3R, 3D, 4")
+                            ->delimiter(',')
+                            ->check(CLI::IsMember(paths::path_names()));
     app.add_option("--op", options.ops, "read, write, send; of a copy: from or to the host")
         ->delimiter(',')
         ->check(CLI::IsMember(paths::op_names()));
@@ -201,5 +292,22 @@ int main(int argc, char **argv)
         ->check(CLI::IsMember(paths::experiment_names()))
         ->excludes(rules)
         ->excludes(check);
-    return cli::run(app, argc, argv, [&options] { return dispatch(options); });
+    app.add_option("--url", options.live.urls,
+                   "Measure on the server there, which runs; the first is path 1, the second 2")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->type_name("URL")
+        ->excludes(rules)
+        ->excludes(check);
+    app.add_option("--time", options.live.seconds, "With --url: seconds of each row")
+        ->check(CLI::Range(0.001, 3600.0));
+    app.add_option("--timeout", options.live.timeout, "With --url: seconds without an answer")
+        ->check(CLI::Range(0.001, 3600.0));
+    cli::secret_option(&app);
+    return cli::run(app, argc, argv, [&] {
+        if (!options.live.urls.empty())
+            check_live(options, !path->empty());
+        cli::catch_stop();
+        return dispatch(options);
+    });
 }

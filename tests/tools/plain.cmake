@@ -17,5 +17,6 @@ rpm_script_test(hints_canary LABEL canary short
 
 # Paths of a server with a DPU: the program, and published figures.
 tool_test(pathbench 240 rpm-pathbench)
+tool_test(pathbench_live 240 rpm-pathbench rpm-server rpm-agent rpm-log)
 rpm_script_test(paths_check LABEL unit TIMEOUT 240
     COMMAND $<TARGET_FILE:rpm-pathbench> --check ${PROJECT_SOURCE_DIR}/paths)
