@@ -73,7 +73,8 @@ static uint32_t shortest(const struct rpmi_select *select, const struct rpmi_sel
     return best;
 }
 
-/* An alternative that has no operation to learn from: none has ended, and none is under way. */
+/* An alternative of which nothing is known: there is no estimate, no operation has ended, and none
+ * is under way. */
 static bool unknown(const struct rpmi_select *select, const struct rpmi_select_class *of,
                     uint32_t number)
 {
@@ -143,6 +144,30 @@ static void rank(const struct rpmi_select *select, struct rpmi_select_class *of)
         }
 }
 
+void rpmi_select_expect(struct rpmi_select *select, uint32_t alternative, uint32_t size_class,
+                        uint64_t ns)
+{
+    struct rpmi_select_class *of = &select->of[size_class];
+    struct rpmi_select_time *time = &of->time[alternative];
+
+    RPM_ASSERT(alternative < select->count && size_class < RPMI_SELECT_CLASSES);
+    RPM_ASSERT(time->ended == 0 && ns > 0 && ns <= RPMI_SELECT_GIVEN_MAX);
+    time->given = ns * RPMI_SELECT_FORGET;
+    time->idle = time->given;
+    rank(select, of);
+}
+
+/* The mean of what has been measured, mixed with the estimate that was given. */
+static uint64_t mixed(const struct rpmi_select_time *time)
+{
+    uint64_t ended = time->ended < RPMI_SELECT_TRUST ? time->ended : RPMI_SELECT_TRUST;
+
+    if (time->given == 0 || ended == RPMI_SELECT_TRUST)
+        return time->recent;
+    return time->recent / RPMI_SELECT_TRUST * ended +
+           time->given / RPMI_SELECT_TRUST * (RPMI_SELECT_TRUST - ended);
+}
+
 /* Idle times come from a mean of a few operations, because single ones differ for other reasons
  * than a queue. A longer time with few outstanding is the alternative's own, and idle times follow
  * it slowly; with many it may be the queue. */
@@ -156,7 +181,7 @@ static void learn_idle(struct rpmi_select_time *time, uint64_t outstanding, uint
     time->recent -= time->recent / part;
     time->recent += took / part;
     if (time->ended <= RPMI_SELECT_FIRST || time->recent < time->idle)
-        time->idle = time->recent;
+        time->idle = mixed(time);
     else if (outstanding == 1 || outstanding * RPMI_SELECT_SCALE <= time->knee / 2)
         time->idle += (time->recent - time->idle) / RPMI_SELECT_FORGET;
 }

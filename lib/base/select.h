@@ -2,7 +2,8 @@
 /*
  * select.h: which of several alternatives carries out the next operation. All of them give the same
  * promise, and differ in what they cost: rank them by measured time, take the best until its queue
- * is saturated, then add the next. No I/O and no clock: the caller says what an operation took.
+ * is saturated, then add the next. No I/O and no clock: the caller says what an operation took,
+ * and may have an estimate for each alternative to begin with.
  *
  * Invariants
  *   an alternative with another promise is never added
@@ -24,7 +25,9 @@
 #define RPMI_SELECT_SCALE 16u   /* knees are kept in 16ths, and move by a 16th of what is new */
 #define RPMI_SELECT_MEAN 32u    /* mean times move by such a part of what is new */
 #define RPMI_SELECT_FIRST 16u   /* the first so many operations are averaged */
-#define RPMI_SELECT_DRAIN 512u  /* operations, after which a knee is halved once */
+#define RPMI_SELECT_TRUST 8u    /* so many operations replace an estimate that was given */
+#define RPMI_SELECT_GIVEN_MAX UINT64_C(10000000000) /* nanoseconds of such an estimate */
+#define RPMI_SELECT_DRAIN 512u /* operations, after which a knee is halved once */
 
 /* Times are kept in such parts of a nanosecond. Of what operations take longer now, an idle time
  * takes up one such part. */
@@ -34,8 +37,9 @@
 struct rpmi_select_time {
     uint64_t ended;  /* operations */
     uint64_t recent; /* mean of the last operations, in 1024ths of a nanosecond */
-    uint64_t idle;   /* least such mean: without a queue in front; 0: not measured yet */
+    uint64_t idle;   /* least such mean: without a queue in front; 0: not known yet */
     uint64_t knee;   /* in 16ths: operations outstanding at which a queue forms */
+    uint64_t given;  /* estimate of the idle time by the caller; 0: none */
 };
 
 struct rpmi_select_class {
@@ -67,6 +71,12 @@ void rpmi_select_init(struct rpmi_select *select, uint32_t promise);
 
 /* Its number, from 0. */
 uint32_t rpmi_select_add(struct rpmi_select *select, uint32_t promise);
+
+/* What operations of a size class take by an alternative, as the caller estimates it before one was
+ * measured: they need not be tried first. The estimate counts for less with each of the first
+ * RPMI_SELECT_TRUST operations that end, and then for nothing. */
+void rpmi_select_expect(struct rpmi_select *select, uint32_t alternative, uint32_t size_class,
+                        uint64_t ns);
 
 /* The alternative for an operation of @bytes. */
 struct rpmi_pick rpmi_select_pick(struct rpmi_select *select, uint64_t bytes);

@@ -110,6 +110,50 @@ TEST_CASE("select: each alternative is tried once, then the fastest is taken", "
     }
 }
 
+TEST_CASE("select: with estimates the fastest is taken from the first operation on", "[unit]")
+{
+    rpmi_select select = selector(3);
+
+    rpmi_select_expect(&select, 0, 0, 300);
+    rpmi_select_expect(&select, 1, 0, 100);
+    rpmi_select_expect(&select, 2, 0, 200);
+    for (int i = 0; i < 50; i++) {
+        rpmi_pick pick = rpmi_select_pick(&select, 64);
+        CHECK(pick.alternative == 1);
+        CHECK_FALSE(pick.probe);
+        CHECK((rpmi_select_mean_ns(&select, 1, 64) == 0) == (i == 0)); // an estimate is no mean
+        rpmi_select_done(&select, &pick, 100);
+    }
+    CHECK(rpmi_select_pick(&select, 65).probe); // of that size class nothing is known
+}
+
+TEST_CASE("select: a wrong estimate is replaced by what is measured", "[unit]")
+{
+    for (uint64_t wrong : { uint64_t{ 1 }, uint64_t{ RPMI_SELECT_GIVEN_MAX } }) {
+        rpmi_select select = selector(2);
+        Servers servers{ { 100, 300 }, { 1, 1 } };
+
+        // The slow one looks fast, or the fast one slow: a few operations, or probes, tell.
+        rpmi_select_expect(&select, 0, 0, wrong == 1 ? 200 : wrong);
+        rpmi_select_expect(&select, 1, 0, wrong == 1 ? wrong : 300);
+        servers.run(&select, 1, RPMI_SELECT_TRUST * RPMI_SELECT_PROBE);
+        servers.done = { 0, 0 };
+        servers.run(&select, 1, 10000);
+        CHECK(servers.share(0) == Approx(0.99).margin(0.002));
+    }
+}
+
+TEST_CASE("select: one slow operation does not outweigh an estimate", "[unit]")
+{
+    rpmi_select select = selector(2);
+
+    rpmi_select_expect(&select, 0, 0, 100);
+    rpmi_select_expect(&select, 1, 0, 200);
+    rpmi_pick pick = rpmi_select_pick(&select, 64);
+    rpmi_select_done(&select, &pick, 500);
+    CHECK(rpmi_select_pick(&select, 64).alternative == 0); // (7 x 100 + 500) / 8 = 150
+}
+
 TEST_CASE("select: one operation of a hundred goes to the others, each in its turn", "[unit]")
 {
     rpmi_select select = selector(3);
