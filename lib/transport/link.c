@@ -3,9 +3,9 @@
  * link.c: open a link by URL: find the provider, connect, add the wrappers.
  *
  * Invariants
- *   a provider gets only its own options: rpmi_link_open() removes "wrap", "agent", "carry" and the
- *   options of the wrappers named there first, so a provider refuses an option of a wrapper that is
- *   not named
+ *   a provider gets only its own options: rpmi_link_open() removes "wrap", "agent", "carry",
+ *   "calibration" and the options of the wrappers named there first, so a provider refuses an
+ *   option of a wrapper that is not named
  *   wrappers are added in the order named: the last one is the outermost
  *
  * Tests: tests/unit/transport/link_test.cpp
@@ -49,7 +49,8 @@ static int chain_parse(const char *text, struct link_chain *chain)
 
 static bool is_wrapper_key(const struct link_chain *chain, const char *key)
 {
-    if (strcmp(key, "wrap") == 0 || strcmp(key, "agent") == 0 || strcmp(key, "carry") == 0)
+    if (strcmp(key, "wrap") == 0 || strcmp(key, "agent") == 0 || strcmp(key, "carry") == 0 ||
+        strcmp(key, "calibration") == 0)
         return true;
     for (uint32_t i = 0; i < chain->n; i++)
         for (const char *const *known = chain->wrapper[i]->keys; *known != NULL; known++)
@@ -108,26 +109,40 @@ static int dial_agent(void *context, const char *url, const struct rpmi_link_opt
     return rpmi_link_open(url, opts, link);
 }
 
+/* Options that say more about an agent, without one. */
+static int expect_none(const char *carry, const char *calibration)
+{
+    if (carry != NULL)
+        return rpmi_fail(RPM_E_INVAL,
+                         "carry=%s names an agent that carries records, but no address; add "
+                         "agent=URL, where rpm-agent --name %s listens",
+                         carry, carry);
+    if (calibration != NULL)
+        return rpmi_fail(RPM_E_INVAL,
+                         "calibration=%s is for the choice between an agent and the server; add "
+                         "agent=URL, or leave it out",
+                         calibration);
+    return 0;
+}
+
 /* Put the agent that the URL names beside the link, as the innermost wrapper. */
 static int add_agent(const struct rpmi_url *url, const struct rpmi_link_opts *opts,
                      struct rpmi_link **link)
 {
     const char *text = rpmi_url_get(url, "agent", NULL);
     const char *carry = rpmi_url_get(url, "carry", NULL);
+    const char *calibration = rpmi_url_get(url, "calibration", NULL);
     struct rpmi_agent_address address = { .dial = dial_agent };
     struct rpmi_link *outer = NULL;
     int err;
 
     if (text == NULL)
-        return carry == NULL
-                   ? 0
-                   : rpmi_fail(RPM_E_INVAL,
-                               "carry=%s names an agent that carries records, but no address; add "
-                               "agent=URL, where rpm-agent --name %s listens",
-                               carry, carry);
+        return expect_none(carry, calibration);
     err = rpmi_agent_set_address(&address, text, opts->secret);
     if (err == 0 && carry != NULL)
         err = rpmi_carry_set_name(&address, carry);
+    if (err == 0 && calibration != NULL)
+        err = rpmi_calibration_read(calibration, &address.calibration);
     if (err == 0)
         err = rpmi_order_open(*link, &address, opts->timeout_us, &outer);
     if (err == 0)

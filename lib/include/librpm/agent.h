@@ -19,6 +19,10 @@
  * 10 ms, or four times its average time, the writer sends it no order for 1 s, and for twice as
  * long after each further failure, up to about a minute.
  *
+ * Without more a writer begins by asking the server, and asks the agent about one of a hundred
+ * groups of records to learn what it takes. With "...,agent=URL,calibration=FILE" it begins with
+ * the times in a file that rpm-pathbench --calibrate has measured, and replaces them by its own.
+ *
  * An agent has three loops: the two of its front, which is a server (<librpm/server.h>) that its
  * clients connect to, and rpm_agent_work().
  */

@@ -18,6 +18,7 @@
 #define RPMI_WRAP_AGENT_H
 
 #include "transport/transport.h"
+#include "transport/wrap/calibration.h"
 #include "transport/wrap/fetch.h"
 #include "wire/hello.h"
 #include "wire/steps.h"
@@ -58,6 +59,7 @@ struct rpmi_agent_address {
     char secret[RPMI_SECRET_BYTES];
     char carry[RPM_NAME_MAX + 1]; /* the name of a declared agent, which is to carry records; "":
                                      it has them certified only */
+    struct rpmi_calibration calibration; /* of agent and server; all zeros: none */
     int (*dial)(void *context, const char *url, const struct rpmi_link_opts *opts,
                 struct rpmi_link **link);
     void *context;

@@ -13,6 +13,9 @@
  * have one clock try the same way at the same time, for the first hundredth of each period, the
  * agent and the server in turn, and learn what it takes when all of them take it.
  *
+ * A link may begin with estimates (calibration.h): it then asks the faster one from its first ORDER
+ * on, and what it measures takes the estimates' place.
+ *
  * Invariants
  *   both ways bring records to the level of the link, by methods that are legal for it
  *   a pick ends once: when its ORDER does, or when the agent has let it down
@@ -51,6 +54,19 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Begin with the estimates of a calibration. */
+static void expect(struct rpmi_order *order)
+{
+    const struct rpmi_calibration *calibration = &order->agent.address.calibration;
+
+    for (uint32_t i = 0; i < RPMI_SELECT_CLASSES; i++) {
+        if (calibration->agent_ns[i] != 0)
+            rpmi_select_expect(&order->select, RPMI_WAY_AGENT, i, calibration->agent_ns[i]);
+        if (calibration->server_ns[i] != 0)
+            rpmi_select_expect(&order->select, RPMI_WAY_SERVER, i, calibration->server_ns[i]);
+    }
+}
+
 void rpmi_order_choose_begin(struct rpmi_order *order)
 {
     uint32_t level = (uint32_t)rpmi_order_level(order);
@@ -59,6 +75,7 @@ void rpmi_order_choose_begin(struct rpmi_order *order)
         rpmi_select_init(&order->select, level);
         (void)rpmi_select_add(&order->select, level); /* RPMI_WAY_AGENT */
         (void)rpmi_select_add(&order->select, level); /* RPMI_WAY_SERVER */
+        expect(order);
     }
     rpmi_select_lose_all(&order->select);
     order->probe = (struct rpmi_order_probe){ .active = false };
@@ -75,14 +92,19 @@ uint64_t rpmi_order_give_up_ns(const struct rpmi_order *order)
     return smaller(ns, order->limit_ns);
 }
 
+/* An estimate that was given is used until something is measured; a wrong one, too, makes no ORDER
+ * wait for longer than without it. */
 uint64_t rpmi_order_patience_ns(const struct rpmi_order *order, uint32_t size_class)
 {
     uint64_t most_ns = rpmi_order_give_up_ns(order);
+    uint64_t mean_ns = order->mean_ns[size_class];
 
     RPM_ASSERT(size_class < RPMI_SELECT_CLASSES);
-    if (order->mean_ns[size_class] == 0)
+    if (mean_ns == 0)
+        mean_ns = order->agent.address.calibration.agent_ns[size_class];
+    if (mean_ns == 0)
         return most_ns;
-    return smaller(larger(PATIENCE * order->mean_ns[size_class], RPMI_ORDER_LEAST_NS), most_ns);
+    return smaller(larger(PATIENCE * mean_ns, RPMI_ORDER_LEAST_NS), most_ns);
 }
 
 uint64_t rpmi_order_dial_ns(const struct rpmi_order *order)

@@ -50,6 +50,17 @@ TEST_CASE("link: an option of a wrapper that the URL does not name is refused", 
     CHECK(open_url("sim:seed=1,wrap=fault,fault_kind=fire") == RPM_E_INVAL);
 }
 
+TEST_CASE("link: options of an agent are refused without one", "[unit]")
+{
+    CHECK(open_url("sim:seed=1,carry=dpu") == RPM_E_INVAL);
+    CHECK(said("add agent=URL, where rpm-agent --name dpu listens"));
+    CHECK(open_url("sim:seed=1,calibration=/nowhere/times") == RPM_E_INVAL);
+    CHECK(said("add agent=URL, or leave it out"));
+    CHECK(open_url("sim:seed=1,agent=unix:/nowhere/agent,calibration=/nowhere/times") ==
+          RPM_E_NOENT);
+    CHECK(said("/nowhere/times: "));
+}
+
 TEST_CASE("link: too many wrappers are refused", "[unit]")
 {
     std::string url = "sim:seed=1,wrap=trace";

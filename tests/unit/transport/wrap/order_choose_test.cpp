@@ -57,7 +57,8 @@ struct Writer {
     uint64_t slowest_ns = 0;
     bool busy = false;
 
-    Writer(World &in, bool orders) : world(in), ordered(5000000, orders)
+    Writer(World &in, bool orders, const rpmi_calibration &calibration)
+        : world(in), ordered(5000000, orders, nullptr, calibration)
     {
         // The fakes are the first members of what holds them, so the writer is found by its links.
         by_link()[&ordered.server.link] = this;
@@ -181,10 +182,10 @@ struct Loop {
     World world;
     std::vector<std::unique_ptr<Writer>> writers;
 
-    explicit Loop(size_t n, bool orders = false)
+    explicit Loop(size_t n, bool orders = false, const rpmi_calibration &calibration = {})
     {
         for (size_t i = 0; i < n; i++)
-            writers.push_back(std::make_unique<Writer>(world, orders));
+            writers.push_back(std::make_unique<Writer>(world, orders, calibration));
     }
     uint64_t sum(const std::function<uint64_t(Writer &)> &of)
     {
@@ -255,6 +256,16 @@ double rate_without(size_t writers, uint64_t ns)
     loop.forget_agent();
     loop.run(ns / 10);
     return loop.run(ns);
+}
+
+// A calibration for all sizes.
+rpmi_calibration estimates(uint64_t agent_ns, uint64_t server_ns)
+{
+    rpmi_calibration made = {};
+
+    std::fill(std::begin(made.agent_ns), std::end(made.agent_ns), agent_ns);
+    std::fill(std::begin(made.server_ns), std::end(made.server_ns), server_ns);
+    return made;
 }
 
 } // namespace
@@ -335,6 +346,53 @@ TEST_CASE("choose: an agent that becomes slow is left, and asked again once it i
         share = loop.agent_share(20000000);
     }
     CHECK(share > 0.9);
+}
+
+TEST_CASE("choose: with a calibration the faster one is asked from the first ORDER on", "[unit]")
+{
+    Loop loop(16, false, estimates(12000, 32000));
+    Loop without(16);
+
+    double rate = loop.run(1000000);
+    CHECK(rate > 2 * without.run(1000000)); // which learns only when all writers try the agent
+    CHECK(loop.by_server() * 20 < loop.appends());
+    CHECK(loop.sum([](Writer &writer) { return writer.ordered.server.link.stats.order_probes; }) ==
+          0);
+
+    Loop alone(1, false, estimates(9000, 4000));
+    alone.run(200000);
+    CHECK(alone.by_server() == alone.appends() + 1); // one is outstanding
+    CHECK(alone.writers[0]->ordered.server.link.stats.order_probes == 0);
+}
+
+TEST_CASE("choose: a wrong calibration is corrected by what is measured", "[unit]")
+{
+    Loop alone(1, false, estimates(1, RPMI_SELECT_GIVEN_MAX));
+    Loop loop(16, false, estimates(RPMI_SELECT_GIVEN_MAX, 1));
+
+    alone.run(250000000); // until a writer tries the server, and is told what it takes
+    CHECK(alone.agent_share(20000000) < 0.15);
+    loop.run(20000000); // in which all writers have tried the agent
+    CHECK(loop.agent_share(5000000) > 0.9);
+}
+
+TEST_CASE("choose: no calibration makes an ORDER wait for longer than without", "[unit]")
+{
+    for (uint64_t agent_ns : { uint64_t{ 1 }, uint64_t{ 20000 }, uint64_t{ 1000000000 } }) {
+        rpmi_calibration given = estimates(agent_ns, RPMI_SELECT_GIVEN_MAX);
+        Loop hung(1, false, given);
+        Ordered fresh(5000000, false, nullptr, given);
+
+        hung.world.agent_hangs = true;
+        hung.run(50000000);
+        CAPTURE(agent_ns);
+        CHECK(hung.appends() > 1000);
+        CHECK(hung.writers[0]->slowest_ns <=
+              (agent_ns < 1000000 ? 1100000 : RPMI_ORDER_NS + 100000));
+        for (uint32_t i = 0; i < RPMI_SELECT_CLASSES; i++)
+            CHECK(rpmi_order_patience_ns(fresh.order(), i) <= RPMI_ORDER_NS);
+        CHECK(rpmi_order_give_up_ns(fresh.order()) == RPMI_ORDER_NS);
+    }
 }
 
 TEST_CASE("choose: the same run chooses the same", "[unit]")

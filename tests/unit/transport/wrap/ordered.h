@@ -119,11 +119,12 @@ struct Ordered {
     bool always; // ORDERs are for the agent, else for the faster one of agent and server
 
     explicit Ordered(uint64_t timeout_us = 5000000, bool by_agent = true,
-                     const char *carry = nullptr)
+                     const char *carry = nullptr, const rpmi_calibration &calibration = {})
         : always(by_agent)
     {
         rpmi_agent_address address = agent.address();
 
+        address.calibration = calibration;
         if (carry != nullptr) {
             REQUIRE(rpmi_carry_set_name(&address, carry) == 0);
             server.link.flags |= RPMI_LINK_CARRY;
