@@ -5,6 +5,7 @@
  * experiments with operations of several steps; and comparisons with limits and published figures.
  * With --url the sweep is measured on servers that run.
  */
+#include "calibrate.h"
 #include "cases.h"
 #include "check.h"
 #include "cli.h"
@@ -36,6 +37,7 @@ struct Options {
     std::vector<std::string> experiments;
     bool rules = false;
     bool json = false;
+    std::string calibrate;
     paths::LiveOptions live;
 };
 
@@ -177,6 +179,27 @@ void measure_live(const Options &options)
             "\n");
 }
 
+void show_calibration(const Options &options)
+{
+    paths::LiveOptions live = options.live;
+
+    live.threads = options.threads;
+    Json rows = paths::calibrate(live, options.calibrate);
+    if (options.json) {
+        cli::print(Json{ { "calibration", options.calibrate }, { "rows", rows } }.dump(2) + "\n");
+        return;
+    }
+    for (const Json &row : rows) {
+        char text[120];
+
+        std::snprintf(text, sizeof(text), "%-6s %9llu B  %11llu ns  of %llu appends\n",
+                      row["by"].get<std::string>().c_str(), row["bytes"].get<unsigned long long>(),
+                      row["ns"].get<unsigned long long>(),
+                      row["appends"].get<unsigned long long>());
+        cli::print(text);
+    }
+}
+
 /* A URL is what the user says that it is: on the SoC, the way to the host's server is path 3R. */
 void check_live(Options &options, bool named)
 {
@@ -246,6 +269,8 @@ int dispatch(const Options &options)
         return paths::check(options.check, options.seed) ? cli::kDone : cli::kFailed;
     if (options.rules)
         show_rules(options);
+    else if (!options.calibrate.empty())
+        show_calibration(options);
     else if (!options.live.urls.empty())
         measure_live(options);
     else
@@ -292,13 +317,19 @@ int main(int argc, char **argv)
         ->check(CLI::IsMember(paths::experiment_names()))
         ->excludes(rules)
         ->excludes(check);
-    app.add_option("--url", options.live.urls,
-                   "Measure on the server there, which runs; the first is path 1, the second 2")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->type_name("URL")
-        ->excludes(rules)
-        ->excludes(check);
+    CLI::Option *url =
+        app.add_option("--url", options.live.urls,
+                       "Measure on the server there, which runs; the first is path 1, the second 2")
+            ->expected(1)
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+            ->type_name("URL")
+            ->excludes(rules)
+            ->excludes(check);
+    app.add_option("--calibrate", options.calibrate,
+                   "Measure agent and server of --url URL,agent=URL, and write what a connection "
+                   "with calibration=FILE begins with")
+        ->type_name("FILE")
+        ->needs(url);
     app.add_option("--time", options.live.seconds, "With --url: seconds of each row")
         ->check(CLI::Range(0.001, 3600.0));
     app.add_option("--timeout", options.live.timeout, "With --url: seconds without an answer")
