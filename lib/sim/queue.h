@@ -29,7 +29,8 @@ enum rpmi_event_kind {
     RPMI_EV_CPU_ACCESS = 14,  /* a store, write-back or fence of the server CPU */
     RPMI_EV_POWER = 15,       /* cut, kill, restart */
     RPMI_EV_DEATH = 16,       /* a client machine dies */
-    RPMI_EV_KINDS = 17
+    RPMI_EV_ENGINE = 17,      /* a line of the SoC's copy engine leaves it, or arrives in memory */
+    RPMI_EV_KINDS = 18
 };
 
 struct rpmi_event {

@@ -76,6 +76,7 @@ struct rpmi_sim_client {
     uint16_t index;
     uint8_t state;    /* enum rpmi_client_state */
     bool dead;        /* the client machine was killed */
+    bool on_soc;      /* it is an agent on the server's SoC, and loses power with it */
     uint64_t kill_at; /* event after which the client machine is killed; 0: none */
     bool dialling;
     bool connected;

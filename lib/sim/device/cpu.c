@@ -25,6 +25,8 @@ static bool spend(struct rpmi_machine *machine, uint64_t ns)
     if (!machine->running)
         return false;
     rpmi_world_run_until(machine->world, machine->world->now_ns + ns);
+    if (machine->stopped_ns > machine->world->now_ns)
+        rpmi_world_run_until(machine->world, machine->stopped_ns);
     if (RPMI_UNLIKELY(machine->cpu.meanwhile != NULL))
         machine->cpu.meanwhile(machine->cpu.context);
     return machine->running;

@@ -13,7 +13,7 @@
 
 static const char *const NAMES[RPMI_EV_KINDS] = {
     "?",    "send", "arrive", "ack",  "go-back",     "answer",     "timer", "issue", "read",
-    "pcie", "cpu",  "evict",  "dial", "dial-answer", "cpu-access", "power", "death",
+    "pcie", "cpu",  "evict",  "dial", "dial-answer", "cpu-access", "power", "death", "engine",
 };
 
 size_t rpmi_history_text(const struct rpmi_history *history, char *text, size_t bytes)

@@ -115,6 +115,7 @@ int rpmi_client_open(struct rpmi_world *world, uint32_t server, uint32_t depth,
     client->machine = &world->machine[server];
     client->state = RPMI_CLIENT_OPEN;
     client->dead = false;
+    client->on_soc = false;
     client->kill_at = 0;
     client->connected = false;
     client->lost = RPM_E_LOST; /* until dialled */

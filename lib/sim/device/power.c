@@ -50,6 +50,16 @@ static void store_pcie(struct rpmi_machine *machine)
     }
 }
 
+static void store_engine(struct rpmi_machine *machine)
+{
+    for (uint32_t i = 0; i < machine->engine.posted; i++) {
+        const struct rpmi_posted_line *line = &machine->engine.line[i];
+        struct rpmi_piece piece = { line->offset, line->data, line->bytes };
+
+        store_piece(machine, RPMI_PLACE_POOL, &piece);
+    }
+}
+
 static void store_packet(struct rpmi_machine *machine, const struct rpmi_packet *packet,
                          uint32_t from)
 {
@@ -160,6 +170,25 @@ static void settle(struct rpmi_machine *machine, enum rpmi_cut cut)
     }
 }
 
+/* The connections of agents on the SoC end: the power of their machine is the server's. */
+static void kill_agents(struct rpmi_machine *machine)
+{
+    struct rpmi_world *world = machine->world;
+
+    for (uint32_t i = 0; i < world->clients; i++) {
+        struct rpmi_sim_client *client = world->client[i];
+
+        if (client->machine == machine && client->on_soc && client->state == RPMI_CLIENT_OPEN)
+            rpmi_client_kill(client);
+    }
+}
+
+void rpmi_power_kill_agent(struct rpmi_machine *machine)
+{
+    kill_agents(machine);
+    rpmi_engine_orphan(machine);
+}
+
 /* The server process has ended: drop its queue pairs, messages and transactions. */
 static void stop_serving(struct rpmi_machine *machine)
 {
@@ -189,11 +218,14 @@ void rpmi_power_cut(struct rpmi_machine *machine, enum rpmi_cut cut)
         return;
     if (cut != RPMI_CUT_DROP) {
         store_pcie(machine);
+        store_engine(machine);
         store_received(machine);
         store_streams(machine);
     }
     settle(machine, cut);
     stop_serving(machine);
+    kill_agents(machine);
+    rpmi_engine_drop(machine);
     rpmi_pcie_drop(machine);
     rpmi_sim_cpu_drop(machine, false);
     machine->powered = false;
@@ -216,6 +248,7 @@ void rpmi_power_on(struct rpmi_machine *machine)
     machine->powered = true;
     machine->running = true;
     machine->boot++;
+    machine->stopped_ns = 0;
     if (machine->media.dram_bytes > 0)
         memset(machine->media.dram, DRAM_JUNK, machine->media.dram_bytes);
 }

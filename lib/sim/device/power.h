@@ -23,6 +23,9 @@ enum rpmi_cut {
 void rpmi_power_cut(struct rpmi_machine *machine, enum rpmi_cut cut);
 void rpmi_power_kill(struct rpmi_machine *machine);
 
+/* The agents' process on the SoC dies, and nothing else. */
+void rpmi_power_kill_agent(struct rpmi_machine *machine);
+
 /* Power is back and a server process starts. The caller then starts its service and, if that
  * succeeds, calls rpmi_power_serve(). */
 void rpmi_power_on(struct rpmi_machine *machine);

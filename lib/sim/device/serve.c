@@ -66,12 +66,15 @@ bool rpmi_sim_cpu_dial(struct rpmi_sim_client *client, uint32_t gen, uint64_t ki
     return true;
 }
 
-/* Wait until every transaction queued by now has arrived in memory. False if the power was cut. */
+/* Wait until every transaction queued by now, by the NIC or the SoC's copy engine, has arrived in
+ * memory. False if the power was cut. */
 static bool wait_for_pcie(struct rpmi_machine *machine)
 {
     uint64_t mark = machine->pcie.tail;
+    uint64_t lines = machine->engine.lines;
 
-    while (machine->running && machine->pcie.head < mark) {
+    while (machine->running &&
+           (machine->pcie.head < mark || !rpmi_engine_settled(machine, lines))) {
         bool more = rpmi_world_step(machine->world);
 
         RPM_ASSERT(more);
@@ -245,6 +248,12 @@ bool rpmi_sim_cpu_serve(struct rpmi_machine *machine)
     bool manager;
 
     cpu->armed = false;
+    if (machine->stopped_ns > machine->world->now_ns) {
+        cpu->armed = true;
+        rpmi_world_push(machine->world, RPMI_EV_CPU, machine->index, 0,
+                        machine->stopped_ns - machine->world->now_ns, 0);
+        return false;
+    }
     if (cpu->busy || !machine->serving)
         return false;
     packet = rpmi_packets_take(&cpu->inbox);

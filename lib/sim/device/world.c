@@ -4,8 +4,9 @@
  * PCIe, the CPU or a client.
  *
  * A part calls only parts below it; from the bottom: clock, machine, packets, slots, requester,
- * PCIe, NIC, CPU, the messages that it serves, power. A part reaches a part above it by an event in
- * the queue or, from PCIe, by the transaction that dispatch() takes out of it.
+ * PCIe, NIC, the SoC's copy engine, CPU, the messages that it serves, power. A part reaches a part
+ * above it by an event in the queue or, from PCIe, by the transaction that dispatch() takes out of
+ * it.
  *
  * Invariants
  *   every choice is drawn from the world's one random number generator, in the order of events
@@ -170,6 +171,8 @@ static bool dispatch(struct rpmi_world *world, const struct rpmi_event *event)
         return dispatch_pcie(&world->machine[event->who]);
     case RPMI_EV_CPU:
         return rpmi_sim_cpu_serve(&world->machine[event->who]);
+    case RPMI_EV_ENGINE:
+        return rpmi_engine_step(&world->machine[event->who]);
     case RPMI_EV_EVICT:
         return rpmi_machine_evict(&world->machine[event->who]);
     case RPMI_EV_POWER:

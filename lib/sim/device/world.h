@@ -14,6 +14,7 @@
 
 #include "sim/device/client.h"
 #include "sim/device/cpu.h"
+#include "sim/device/engine.h"
 #include "sim/device/history.h"
 #include "sim/device/media.h"
 #include "sim/device/pcie.h"
@@ -23,7 +24,7 @@
 
 #define RPMI_SIM_SERVERS_MAX 8u
 #define RPMI_SIM_EVICTIONS 32u /* pending for one machine */
-#define RPMI_SIM_MACHINE_EVENTS (RPMI_SIM_EVICTIONS + 8u)
+#define RPMI_SIM_MACHINE_EVENTS (RPMI_SIM_EVICTIONS + 9u)
 
 /* An access that a client requests. */
 struct rpmi_sim_access {
@@ -88,6 +89,8 @@ struct rpmi_machine {
     struct rpmi_sim_media media;
     struct rpmi_pcie pcie;
     struct rpmi_sim_cpu cpu;
+    uint64_t stopped_ns; /* the server CPU does nothing until then */
+    struct rpmi_engine engine;
 };
 
 struct rpmi_world {
