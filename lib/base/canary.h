@@ -54,7 +54,8 @@
     X(DELEGATION_OUTLIVES, "an agent stores records by a claim that has ended")                    \
     X(CARRY_REUSED, "an agent stores records where the log was trimmed")                           \
     X(AGENT_UNDECLARED, "an agent stores records that the server does not declare")                \
-    X(CARRY_STAGED, "the writer takes records that its agent has for durable ones")
+    X(CARRY_STAGED, "the writer takes records that its agent has for durable ones")                \
+    X(COPIED_DURABLE, "the agent calls records durable when its copy engine has completed")
 
 enum rpmi_canary {
     RPMI_CANARY_NONE = 0,

@@ -64,6 +64,8 @@ std::vector<Canary> canaries()
         { RPMI_CANARY_CARRY_REUSED, carry, Lie::repeats, { "trim_reuse", "wrap" } },
         { RPMI_CANARY_AGENT_UNDECLARED, carry, Lie::stranger, { "append_blocking" } },
         { RPMI_CANARY_CARRY_STAGED, carry, Lie::sleeps, { "append_blocking" } },
+        // by an agent on a SoC
+        { RPMI_CANARY_COPIED_DURABLE, carry, Lie::none, { "append_blocking", "append_pipelined" } },
     };
     std::vector<Canary> all;
 
@@ -85,6 +87,7 @@ std::string noticed(const Canary &canary, int which)
             setup.agent = true;
             setup.method = canary.method;
             setup.lie = static_cast<int>(canary.lie);
+            setup.soc = canary.which == RPMI_CANARY_COPIED_DURABLE;
             setup.canary = which;
             Tally tally = explore(scenario_of(name), setup, budget);
             if (tally.violations > 0)

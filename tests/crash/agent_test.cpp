@@ -25,6 +25,14 @@ static std::vector<Setup> carry_setups(std::initializer_list<const char *> hints
     return setups_of({ "adr", "adr-noddio", "eadr", "msync" }, hints, RPM_METHOD_CARRY);
 }
 
+// On the server's SoC, which stores what it carries by a copy engine.
+static std::vector<Setup> on_soc(std::vector<Setup> setups)
+{
+    for (Setup &setup : setups)
+        setup.soc = true;
+    return setups;
+}
+
 static std::vector<Setup> order_setups(std::initializer_list<const char *> hints)
 {
     return setups_of({ "adr", "adr-noddio", "eadr", "msync" }, hints, RPM_METHOD_ORDER);
@@ -114,4 +122,20 @@ TEST_CASE("crash: with an agent that carries, hints change nothing about what su
 {
     CHECK(explore_all({ scenario_of("append_pipelined"), scenario_of("append_more") },
                       carry_setups({ "none", "-H9" }), scaled(RUNS / 2)) == 0);
+}
+
+// The engine's lines have no order with the records that the NIC writes, nor among themselves, and
+// its completion proves nothing: the server's certificate does.
+TEST_CASE("crash: what a SoC has copied, and the server certified, survives every fault", "[crash]")
+{
+    CHECK(explore_all(log_scenarios(), on_soc(carry_setups({ "all" })), scaled(RUNS / 2)) == 0);
+    CHECK(explore_all(decision_scenarios(),
+                      on_soc(setups_of({ "adr", "msync" }, { "all" }, RPM_METHOD_ORDER)),
+                      scaled(RUNS / 3)) == 0);
+}
+
+TEST_CASE("crash: agents on a SoC die alone, or the server's CPU stops, and no record is lost",
+          "[crash]")
+{
+    CHECK(explore_all(soc_scenarios(), on_soc(carry_setups({ "all" })), scaled(RUNS)) == 0);
 }

@@ -14,6 +14,7 @@ const std::vector<cuts::Scenario> &region_scenarios();  // region_bodies.cpp: re
 const std::vector<cuts::Scenario> &tier_scenarios();    // tier_bodies.cpp: a log that is stored
 
 const std::vector<cuts::Scenario> &decision_scenarios(); // decision_bodies.cpp: by an agent
+const std::vector<cuts::Scenario> &soc_scenarios();      // soc_bodies.cpp: by one on a SoC
 
 // All scenarios, and one by its name.
 std::vector<cuts::Scenario> all_scenarios();

@@ -86,13 +86,15 @@ std::vector<Scenario> all_scenarios()
     all.insert(all.end(), region_scenarios().begin(), region_scenarios().end());
     all.insert(all.end(), tier_scenarios().begin(), tier_scenarios().end());
     all.insert(all.end(), decision_scenarios().begin(), decision_scenarios().end());
+    all.insert(all.end(), soc_scenarios().begin(), soc_scenarios().end());
     return all;
 }
 
 const Scenario &scenario_of(const std::string &name)
 {
     for (const auto *group : { &append_scenarios(), &recover_scenarios(), &member_scenarios(),
-                               &region_scenarios(), &tier_scenarios(), &decision_scenarios() })
+                               &region_scenarios(), &tier_scenarios(), &decision_scenarios(),
+                               &soc_scenarios() })
         for (const Scenario &scenario : *group)
             if (name == scenario.name)
                 return scenario;

@@ -61,6 +61,7 @@ Run::Run(const Setup &given, const Plan &plan)
     opts.native_flush = setup.native_flush;
     opts.pool_bytes = POOL_BYTES;
     opts.dram_bytes = DRAM_BYTES;
+    opts.agent_on_soc = setup.soc;
     if (rpm_sim_open(&opts, &sim_) != 0)
         violate("the world does not open: %s", rpm_last_error());
 }

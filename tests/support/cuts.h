@@ -53,8 +53,9 @@ struct Setup {
     uint32_t level = RPM_DURABLE;
     int canary = 0; // enum rpmi_canary: the rule that is removed
     bool agent =
-        false;   // clients have one, which they ask if it is faster; with method order always
-    int lie = 0; // enum Lie, what the agent does, with an agent or methods order and carry
+        false;        // clients have one, which they ask if it is faster; with method order always
+    int lie = 0;      // enum Lie, what the agent does, with an agent or methods order and carry
+    bool soc = false; // an agent that does not lie is on the server's SoC
     uint64_t seed = 1;
 };
 

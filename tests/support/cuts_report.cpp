@@ -45,6 +45,7 @@ std::string to_text(const Setup &setup, const Plan &plan)
         " method=" + rpm_method_name(static_cast<rpm_method>(setup.method)) +
         " level=" + rpm_level_name(static_cast<rpm_level>(setup.level)) +
         " canary=" + std::to_string(setup.canary) + (setup.agent ? " agent=1" : "") +
+        (setup.soc ? " soc=1" : "") +
         (setup.lie == 0 ? std::string()
                         : std::string(" lie=") + lie_name(static_cast<Lie>(setup.lie))) +
         " seed=" + std::to_string(setup.seed) + " cuts=";
@@ -97,6 +98,8 @@ static bool read_pair(const std::string &key, const std::string &value, Setup *s
         setup->canary = atoi(value.c_str());
     else if (key == "agent")
         setup->agent = atoi(value.c_str()) != 0;
+    else if (key == "soc")
+        setup->soc = atoi(value.c_str()) != 0;
     else if (key == "lie")
         setup->lie = static_cast<int>(number_of(
             value, [](uint32_t k) { return std::string(lie_name(static_cast<Lie>(k))); }, LIES));

@@ -42,6 +42,8 @@ struct rpm_sim_opts {
     uint32_t delay_ns;      /* longest extra delay of a packet; each is random */
     uint32_t native_flush;  /* 1: the NIC has FLUSH(persistence) */
     uint32_t agent_faults_ppm; /* lists per million that an agent answers wrongly or not at all */
+    uint32_t agent_on_soc;     /* 1: agents are on the SoC of their server, see
+                                  rpm_sim_connect_agent() */
 };
 
 static inline struct rpm_sim_opts rpm_sim_opts_init(void)
@@ -84,8 +86,11 @@ RPM_MUST_CHECK int rpm_sim_connect(struct rpm_sim *sim, uint32_t server,
  * RPM_METHOD_CARRY in @opts the server declares the agent, which carries records.
  *
  * The agent runs on the client's machine and dies with it, but sends its orders to the server on a
- * connection of its own, which has no order with the client's. With rpm_sim_opts.agent_faults_ppm
- * it leaves out answers, invents them, repeats old ones or changes a bit of them.
+ * connection of its own, which has no order with the client's. With rpm_sim_opts.agent_on_soc it
+ * runs on a SoC in the server, whose memory is lost with the server's power: it dies with that, or
+ * by rpm_sim_kill_agent(), and stores the bytes that it carries by the SoC's copy engine, which
+ * writes to the server's memory in no order with the NIC. With rpm_sim_opts.agent_faults_ppm it
+ * leaves out answers, invents them, repeats old ones or changes a bit of them.
  *
  * @sim     Borrowed until rpm_conn_close().
  * @server  0..servers - 1.
@@ -141,6 +146,30 @@ void rpm_sim_power_cut(struct rpm_sim *sim, uint32_t server, enum rpm_cut cut);
  * Threads:  one per object.
  */
 void rpm_sim_kill_server(struct rpm_sim *sim, uint32_t server);
+
+/**
+ * rpm_sim_kill_agent: the agents on the SoC of a server die, and nothing else.
+ *
+ * Their connections are lost. Of the copies that the engine has not ended, some go on.
+ *
+ * @sim     Borrowed.
+ * @server  0..servers - 1.
+ *
+ * Threads:  one per object.
+ */
+void rpm_sim_kill_agent(struct rpm_sim *sim, uint32_t server);
+
+/**
+ * rpm_sim_stop_server: the CPU of a server does nothing for a while, as if it was suspended, and
+ * then goes on. Its NIC and its copy engine do not stop.
+ *
+ * @sim     Borrowed.
+ * @server  0..servers - 1.
+ * @ns      virtual nanoseconds from now, at most 1 s.
+ *
+ * Threads:  one per object.
+ */
+void rpm_sim_stop_server(struct rpm_sim *sim, uint32_t server, uint64_t ns);
 
 /**
  * rpm_sim_restart: restore the power, and start the server process again on the pool that survived.

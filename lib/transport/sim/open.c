@@ -16,6 +16,7 @@
 
 #define POOL_DEFAULT (1u << 20)
 #define DRAM_DEFAULT (64u << 10)
+#define STOP_NS_MAX UINT64_C(1000000000)
 
 _Static_assert((int)RPM_CUT_NONE == (int)RPMI_CUT_NONE, "same numbers");
 _Static_assert((int)RPM_CUT_DROP == (int)RPMI_CUT_DROP, "same numbers");
@@ -63,6 +64,7 @@ int rpm_sim_open(const struct rpm_sim_opts *given, struct rpm_sim **out)
     if (err == 0) {
         sim->servers = opts.servers;
         sim->agent_faults_ppm = wanted.agent_faults_ppm;
+        sim->agent_on_soc = wanted.agent_on_soc != 0;
         err = rpmi_sim_server_open(sim, opts.seed);
     }
     if (err != 0) {
@@ -109,6 +111,21 @@ void rpm_sim_kill_server(struct rpm_sim *sim, uint32_t server)
 {
     rpmi_power_kill(machine_of(sim, server));
     rpmi_world_tick(sim->world, RPMI_EV_POWER, server, UINT64_MAX);
+}
+
+void rpm_sim_kill_agent(struct rpm_sim *sim, uint32_t server)
+{
+    rpmi_power_kill_agent(machine_of(sim, server));
+    rpmi_world_tick(sim->world, RPMI_EV_DEATH, server, UINT64_MAX);
+}
+
+void rpm_sim_stop_server(struct rpm_sim *sim, uint32_t server, uint64_t ns)
+{
+    struct rpmi_machine *machine = machine_of(sim, server);
+
+    RPM_ASSERT(ns <= STOP_NS_MAX);
+    machine->stopped_ns = sim->world->now_ns + ns;
+    rpmi_world_tick(sim->world, RPMI_EV_POWER, server, ns);
 }
 
 int rpm_sim_restart(struct rpm_sim *sim, uint32_t server)

@@ -42,6 +42,7 @@ struct rpm_sim {
     uint32_t servers;
     uint32_t links;            /* open */
     uint32_t agent_faults_ppm; /* of rpm_sim_opts */
+    bool agent_on_soc;         /* the same */
 };
 
 /* A staged block; the user's bytes follow. */
@@ -76,6 +77,18 @@ struct rpmi_host rpmi_sim_server_host(struct rpm_sim *sim);
 /* A link to a server of a world. Errors as connect. */
 int rpmi_sim_link_open(struct rpm_sim *sim, uint32_t server, const struct rpmi_link_opts *opts,
                        struct rpmi_link **link);
+
+/* The same; @owns_world: it closes the world with itself, also if this fails. */
+int rpmi_sim_link_make(struct rpm_sim *sim, bool owns_world, uint32_t server,
+                       const struct rpmi_link_opts *opts, struct rpmi_link **link);
+
+/* Put an agent beside the link, which carries records if @carries. On failure it is closed. */
+int rpmi_sim_add_agent(struct rpm_sim *sim, uint32_t server, const struct rpmi_link_opts *opts,
+                       bool carries, struct rpmi_link **link);
+
+/* Connect by URL. */
+int rpmi_sim_url_connect(const struct rpmi_url *url, const struct rpmi_link_opts *opts,
+                         struct rpmi_link **link);
 
 /* The client machine of a link dies: now, or after a number of further events (0: disarm). */
 void rpmi_sim_link_kill(struct rpmi_link *link);
