@@ -59,6 +59,12 @@ static bool is_wrapper_key(const struct link_chain *chain, const char *key)
     return false;
 }
 
+/* The agent is a part of the device model: its options are for that. */
+static bool is_agent_modelled(const struct rpmi_url *url)
+{
+    return strcmp(url->scheme, "sim") == 0 && strcmp(rpmi_url_get(url, "agent", ""), "soc") == 0;
+}
+
 /* Leave only the provider's options. The strings are not copied: they stay in @url. */
 static void url_without_wrappers(const struct rpmi_url *url, const struct link_chain *chain,
                                  struct rpmi_url *bare)
@@ -66,7 +72,9 @@ static void url_without_wrappers(const struct rpmi_url *url, const struct link_c
     *bare = *url;
     bare->options = 0;
     for (uint32_t i = 0; i < url->options; i++) {
-        if (is_wrapper_key(chain, url->key[i]))
+        bool is_agent = strcmp(url->key[i], "agent") == 0 || strcmp(url->key[i], "carry") == 0;
+
+        if (is_wrapper_key(chain, url->key[i]) && !(is_agent && is_agent_modelled(url)))
             continue;
         bare->key[bare->options] = url->key[i];
         bare->value[bare->options] = url->value[i];
@@ -136,8 +144,8 @@ static int add_agent(const struct rpmi_url *url, const struct rpmi_link_opts *op
     struct rpmi_link *outer = NULL;
     int err;
 
-    if (text == NULL)
-        return expect_none(carry, calibration);
+    if (text == NULL || is_agent_modelled(url))
+        return expect_none(text == NULL ? carry : NULL, calibration);
     err = rpmi_agent_set_address(&address, text, opts->secret);
     if (err == 0 && carry != NULL)
         err = rpmi_carry_set_name(&address, carry);
@@ -179,7 +187,8 @@ int rpmi_link_open(const char *text, const struct rpmi_link_opts *opts, struct r
     if (err != 0)
         return err;
     RPM_ASSERT(opened != NULL);
-    opened->ops = ops;
+    if (opened->ops == NULL) /* else the provider has put a wrapper of its own around it */
+        opened->ops = ops;
     err = add_agent(&url, opts, &opened);
     if (err == 0)
         err = chain_wrap(&chain, &url, &opened);

@@ -5,8 +5,8 @@
  *
  * URLs: "shm:NAME[,mode=auto|direct|ring][,wrap=trace+count]",
  * "verbs://HOST:PORT[/POOL]", "tcp://HOST:PORT[/POOL][,tls=CAFILE]", "unix:NAME",
- * "sim:seed=N,preset=P"; all but shm: in mode direct take ",agent=URL", an agent (agent.h), with
- * '+' in front of each option of the agent's URL: ",agent=tcp://HOST:PORT+tls=CAFILE".
+ * "sim:seed=N,preset=P[,agent=soc]"; all but sim: and shm: in mode direct take ",agent=URL", an
+ * agent (agent.h), with '+' in front of each option of its URL: ",agent=tcp://HOST:PORT+tls=FILE".
  */
 #ifndef LIBRPM_CONN_H
 #define LIBRPM_CONN_H

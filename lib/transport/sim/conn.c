@@ -11,8 +11,6 @@
 #include "base/mem.h"
 #include "transport/sim/sim.h"
 
-#include <inttypes.h>
-
 /* Dial, and run the world until there is an answer or the deadline has passed. */
 static int dial(struct rpmi_sim_link *ours, uint64_t deadline_ns)
 {
@@ -56,8 +54,8 @@ static void link_free(struct rpmi_sim_link *ours)
     rpmi_free(ours);
 }
 
-static int link_make(struct rpm_sim *sim, bool owns_world, uint32_t server,
-                     const struct rpmi_link_opts *opts, struct rpmi_link **link)
+int rpmi_sim_link_make(struct rpm_sim *sim, bool owns_world, uint32_t server,
+                       const struct rpmi_link_opts *opts, struct rpmi_link **link)
 {
     struct rpmi_world *world = sim->world;
     struct rpmi_sim_link *ours = rpmi_alloc(sizeof(*ours), 64);
@@ -93,7 +91,7 @@ int rpmi_sim_link_open(struct rpm_sim *sim, uint32_t server, const struct rpmi_l
                        struct rpmi_link **link)
 {
     RPM_ASSERT(sim != NULL && server < sim->servers);
-    return link_make(sim, false, server, opts, link);
+    return rpmi_sim_link_make(sim, false, server, opts, link);
 }
 
 void rpmi_sim_link_kill(struct rpmi_link *link)
@@ -107,70 +105,6 @@ void rpmi_sim_link_kill(struct rpmi_link *link)
 void rpmi_sim_link_kill_at(struct rpmi_link *link, uint64_t events)
 {
     rpmi_world_kill_at(rpmi_sim_link_of(link)->client, events);
-}
-
-/* A number among the URL's options; @fallback when it is not there. */
-static int number(const struct rpmi_url *url, const char *key, uint64_t fallback, uint64_t max,
-                  uint64_t *value)
-{
-    const char *text = rpmi_url_get(url, key, NULL);
-    int err;
-
-    *value = fallback;
-    if (text == NULL)
-        return 0;
-    err = rpmi_parse_bytes(text, value);
-    if (err != 0)
-        return err;
-    if (*value > max)
-        return rpmi_fail(RPM_E_INVAL, "sim: %s of %" PRIu64 ", maximum %" PRIu64, key, *value, max);
-    return 0;
-}
-
-static int url_read(const struct rpmi_url *url, struct rpm_sim_opts *opts)
-{
-    static const char *const known[] = { "seed", "preset", "pool",  "dram",
-                                         "loss", "dup",    "delay", "native_flush" };
-    uint64_t value[4] = { 0 };
-    int err = rpmi_url_known(url, known, sizeof(known) / sizeof(known[0]));
-
-    *opts = rpm_sim_opts_init();
-    if (err == 0 && url->address[0] != '\0')
-        err = rpmi_fail(RPM_E_INVAL, "sim: \"%s\" is not an option, such as seed=1", url->address);
-    if (err == 0)
-        err = number(url, "seed", 0, UINT64_MAX, &opts->seed);
-    if (err == 0)
-        err = number(url, "pool", 0, UINT64_MAX, &opts->pool_bytes);
-    if (err == 0)
-        err = number(url, "dram", 0, UINT64_MAX, &opts->dram_bytes);
-    if (err == 0)
-        err = number(url, "loss", 0, 1000000, &value[0]);
-    if (err == 0)
-        err = number(url, "dup", 0, 1000000, &value[1]);
-    if (err == 0)
-        err = number(url, "delay", 0, 1000000000, &value[2]);
-    if (err == 0)
-        err = number(url, "native_flush", 0, 1, &value[3]);
-    opts->preset = rpmi_url_get(url, "preset", "adr");
-    opts->loss_ppm = (uint32_t)value[0];
-    opts->duplicate_ppm = (uint32_t)value[1];
-    opts->delay_ns = (uint32_t)value[2];
-    opts->native_flush = (uint32_t)value[3];
-    return err;
-}
-
-static int sim_connect(const struct rpmi_url *url, const struct rpmi_link_opts *opts,
-                       struct rpmi_link **link)
-{
-    struct rpm_sim_opts sim_opts;
-    struct rpm_sim *sim;
-    int err = url_read(url, &sim_opts);
-
-    if (err == 0)
-        err = rpm_sim_open(&sim_opts, &sim);
-    if (err != 0)
-        return err;
-    return link_make(sim, true, 0, opts, link);
 }
 
 static int sim_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
@@ -200,7 +134,7 @@ static const void *sim_peek(struct rpmi_link *link, uint32_t key, uint64_t offse
 const struct rpmi_transport_ops rpmi_sim_transport = {
     .size = sizeof(struct rpmi_transport_ops),
     .scheme = "sim",
-    .connect = sim_connect,
+    .connect = rpmi_sim_url_connect,
     .reconnect = sim_reconnect,
     .post = rpmi_sim_post,
     .poll = rpmi_sim_poll,

@@ -57,7 +57,7 @@ TEST_CASE("sim conn: values of the preset stand between semicolons, options betw
     REQUIRE(
         std::string(rpm_last_error()) ==
         "URL: sim: has no option 'ddio'; its options: seed, preset, pool, dram, loss, dup, delay, "
-        "native_flush");
+        "native_flush, agent, carry");
 }
 
 TEST_CASE("sim conn: every failed allocation of connecting is an error", "[unit]")
