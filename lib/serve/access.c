@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/differ.h"
 #include "base/sum.h"
 #include "pmem/cpu_copy.h"
 #include "serve/serve.h"
@@ -160,6 +161,13 @@ uint64_t rpmi_request_sum(struct rpm_server *server, const struct rpmi_span *spa
 {
     RPM_ASSERT(len > 0 && len <= RPMI_SUM_BYTES_MAX); /* clients wait for the lock */
     return rpmi_sum_seeded(address_of(server, span, len), len, seed);
+}
+
+uint64_t rpmi_request_compare(struct rpm_server *server, const struct rpmi_span *span,
+                              const struct rpmi_span *other, uint64_t len)
+{
+    RPM_ASSERT(len > 0 && len <= RPMI_SUM_BYTES_MAX / 2); /* clients wait for the lock */
+    return rpmi_differ_at(address_of(server, span, len), address_of(server, other, len), len);
 }
 
 /* The memory of the part, which the client must be allowed to read. */

@@ -24,12 +24,13 @@ struct rpm_server;
 /* The kinds of steps that the engine carries out, as an accept message says them. */
 #define RPMI_SERVE_STEPS                                                                           \
     (1u << RPMI_STEP_READ | 1u << RPMI_STEP_WRITE | 1u << RPMI_STEP_CAS | 1u << RPMI_STEP_FAA |    \
-     1u << RPMI_STEP_PROVE | 1u << RPMI_STEP_WATCH | 1u << RPMI_STEP_SUM | 1u << RPMI_STEP_CARRY)
+     1u << RPMI_STEP_PROVE | 1u << RPMI_STEP_WATCH | 1u << RPMI_STEP_SUM | 1u << RPMI_STEP_CARRY | \
+     1u << RPMI_STEP_COMPARE)
 
 #define RPMI_DIRTY_MAX 64u
 #define RPMI_PROOFS_MAX 64u
 #define RPMI_PROOFS_BYTES (1u << 20) /* a batch reads no further record than this for them */
-#define RPMI_PASS_SUMS (1u << 20)    /* bytes summed for a client in a pass: some 0.1 ms */
+#define RPMI_PASS_SUMS (1u << 20)    /* bytes summed or compared for a client in a pass: 0.1 ms */
 
 struct rpmi_dirty {
     uint64_t first; /* whole pages */
@@ -51,7 +52,7 @@ struct rpmi_batch {
     struct rpmi_dirty dirty[RPMI_DIRTY_MAX]; /* ranges to msync before the answers */
     uint32_t proofs_n;                       /* certificates to make, in server->proofs */
     uint64_t proofs_bytes; /* of the records in them, which were read under the lock */
-    uint64_t summed;       /* bytes, for SUMs */
+    uint64_t summed;       /* bytes, for SUMs and COMPAREs */
 };
 
 /* The bytes of a request that this batch carries out: [from, from + len) of the request's @len. A
@@ -71,12 +72,14 @@ int rpmi_request_access(struct rpm_server *server, uint32_t client, const struct
                         const struct rpmi_part *part, struct rpmi_batch *batch);
 
 /* On a @span that the service allowed: read its bytes into @into, an aligned word by one load;
- * return the checksum of its bytes as they are, which clients may change meanwhile; change an
- * aligned word of DRAM and return its old value. */
+ * return the checksum of its bytes as they are, which clients may change meanwhile, or where they
+ * differ from those of another span; change an aligned word of DRAM and return its old value. */
 void rpmi_request_load(struct rpm_server *server, const struct rpmi_span *span, void *into,
                        uint64_t len);
 uint64_t rpmi_request_sum(struct rpm_server *server, const struct rpmi_span *span, uint64_t len,
                           uint64_t seed);
+uint64_t rpmi_request_compare(struct rpm_server *server, const struct rpmi_span *span,
+                              const struct rpmi_span *other, uint64_t len);
 /* Store the bytes of a CARRY. Its list has them durable by a PROVE. */
 void rpmi_request_carry(struct rpm_server *server, const struct rpmi_span *span,
                         const struct rpmi_step *step, struct rpmi_batch *batch);
@@ -122,7 +125,7 @@ static inline void rpmi_batch_begin(struct rpmi_batch *batch)
     batch->summed = 0;
 }
 
-/* May a pass take a further request of a client? @before: bytes summed before the first one. */
+/* May a pass take a further request of a client? @before: batch->summed before the first one. */
 static inline bool rpmi_batch_may_take(const struct rpmi_batch *batch, uint64_t before)
 {
     return batch->summed - before < RPMI_PASS_SUMS;

@@ -39,12 +39,22 @@ static struct rpmi_span *span_of(struct serve_walk *walk, const struct rpmi_step
     return &walk->span[i];
 }
 
+/* May the client read the other range of a COMPARE? */
+static int find_other(const struct serve_walk *walk, const struct rpmi_step *step,
+                      struct rpmi_span *span)
+{
+    return rpmi_service_access(walk->server->service, walk->client, step->other_key,
+                               step->other_offset, step->range, RPMI_RIGHT_READ, span);
+}
+
 static int check_access(void *context, const struct rpmi_step *step)
 {
     struct serve_walk *walk = context;
     struct rpmi_span *span = span_of(walk, step);
-    bool only_reads = step->kind == RPMI_STEP_WATCH || step->kind == RPMI_STEP_SUM;
+    bool ranged = step->kind == RPMI_STEP_SUM || step->kind == RPMI_STEP_COMPARE;
+    bool only_reads = step->kind == RPMI_STEP_WATCH || ranged;
     enum rpmi_right right;
+    struct rpmi_span other;
     int err;
 
     if (step->kind == RPMI_STEP_PROVE)
@@ -53,7 +63,9 @@ static int check_access(void *context, const struct rpmi_step *step)
         return 0; /* checked when it is carried out: one that may not be is left out */
     right = only_reads ? RPMI_RIGHT_READ : rpmi_op_right(rpmi_step_op(step).kind);
     err = rpmi_service_access(walk->server->service, walk->client, step->key, step->offset,
-                              step->kind == RPMI_STEP_SUM ? step->range : step->len, right, span);
+                              ranged ? step->range : step->len, right, span);
+    if (err == 0 && step->kind == RPMI_STEP_COMPARE)
+        err = find_other(walk, step, &other);
     if (err == 0 && right == RPMI_RIGHT_ATOMIC &&
         (span->area != RPMI_AREA_DRAM || !rpmi_is_aligned(span->offset, sizeof(uint64_t))))
         return RPM_E_DENIED;
@@ -120,6 +132,22 @@ static void carry_out_prove(struct serve_walk *walk, const struct rpmi_step *ste
     }
 }
 
+/* The checksum of a range, or where it differs from another one. No key has been revoked since the
+ * check: the lock is held. */
+static uint64_t carry_out_sum(struct serve_walk *walk, const struct rpmi_step *step)
+{
+    const struct rpmi_span *span = span_of(walk, step);
+    struct rpmi_span other = { 0 };
+    int err;
+
+    walk->batch->summed += rpmi_step_summed(step);
+    if (step->kind == RPMI_STEP_SUM)
+        return rpmi_request_sum(walk->server, span, step->range, step->operand);
+    err = find_other(walk, step, &other);
+    RPM_ASSERT(err == 0);
+    return rpmi_request_compare(walk->server, span, &other, step->range);
+}
+
 /* Store what an agent carries, if it may. A claim, a trim or an UNDELEGATE takes the same lock. */
 static void carry_out_carry(struct serve_walk *walk, const struct rpmi_step *step)
 {
@@ -158,9 +186,8 @@ static int carry_out_step(void *context, const struct rpmi_step *step, void *res
         memcpy(result, &walk->watched, sizeof(walk->watched));
         return 0;
     }
-    if (step->kind == RPMI_STEP_SUM) {
-        walk->batch->summed += step->range;
-        found = rpmi_request_sum(walk->server, span_of(walk, step), step->range, step->operand);
+    if (step->kind == RPMI_STEP_SUM || step->kind == RPMI_STEP_COMPARE) {
+        found = carry_out_sum(walk, step);
         memcpy(result, &found, sizeof(found));
         return 0;
     }

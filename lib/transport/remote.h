@@ -43,10 +43,11 @@ static inline uint32_t rpmi_remote_step_flags(const struct rpmi_accept *accepted
 {
     bool watches = (accepted->steps >> RPMI_STEP_WATCH & 1) != 0;
     bool sums = (accepted->steps >> RPMI_STEP_SUM & 1) != 0;
+    bool compares = (accepted->steps >> RPMI_STEP_COMPARE & 1) != 0;
     bool carries = (accepted->steps >> RPMI_STEP_CARRY & 1) != 0;
 
     return RPMI_LINK_STEPS | (watches ? RPMI_LINK_WATCH : 0) | (sums ? RPMI_LINK_SUM : 0) |
-           (carries ? RPMI_LINK_CARRY : 0);
+           (carries ? RPMI_LINK_CARRY : 0) | (compares ? RPMI_LINK_COMPARE : 0);
 }
 
 /* Call @dial, again while no server listens there, at most until @deadline_ns. Blocks. */

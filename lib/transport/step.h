@@ -15,16 +15,16 @@
 _Static_assert((int)RPMI_STEP_DURABLE == (int)RPMI_OP_DURABLE, "same numbers");
 _Static_assert((int)RPMI_STEP_CACHED == (int)RPMI_OP_CACHED, "same numbers");
 
-/* The operation, without @into; of a SUM the READ of its range. @step is one that
- * rpmi_steps_next() accepted, but no PROVE or WATCH. */
+/* The operation, without @into; of a SUM the READ of its range, of a COMPARE that of its first one.
+ * @step is one that rpmi_steps_next() accepted, but no PROVE or WATCH. */
 static inline struct rpmi_op rpmi_step_op(const struct rpmi_step *step)
 {
     static const uint8_t kinds[] = {
         [RPMI_STEP_READ] = RPMI_OP_READ, [RPMI_STEP_WRITE] = RPMI_OP_COPY,
         [RPMI_STEP_CAS] = RPMI_OP_CAS,   [RPMI_STEP_FAA] = RPMI_OP_FAA,
-        [RPMI_STEP_SUM] = RPMI_OP_READ,
+        [RPMI_STEP_SUM] = RPMI_OP_READ,  [RPMI_STEP_COMPARE] = RPMI_OP_READ,
     };
-    bool sum = step->kind == RPMI_STEP_SUM;
+    bool sum = step->kind == RPMI_STEP_SUM || step->kind == RPMI_STEP_COMPARE;
 
     RPM_ASSERT(sum || (step->kind >= RPMI_STEP_READ && step->kind <= RPMI_STEP_FAA));
     return (struct rpmi_op){

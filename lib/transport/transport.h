@@ -33,11 +33,12 @@ enum rpmi_link_flag {
      * the caller must not touch them until the completion.
      */
     RPMI_LINK_COMPLETES_ON_POST = 1,
-    RPMI_LINK_STEPS = 2,  /* the link has STEPS: a list is carried out as one op */
-    RPMI_LINK_COUNTS = 4, /* the link counts messages and bytes itself; else its user counts ops */
-    RPMI_LINK_WATCH = 8,  /* a list may begin with a WATCH: the server holds it */
-    RPMI_LINK_SUM = 16,   /* a list may have SUMs */
-    RPMI_LINK_CARRY = 32  /* a list may have CARRYs, and the server knows of declared agents */
+    RPMI_LINK_STEPS = 2,   /* the link has STEPS: a list is carried out as one op */
+    RPMI_LINK_COUNTS = 4,  /* the link counts messages and bytes itself; else its user counts ops */
+    RPMI_LINK_WATCH = 8,   /* a list may begin with a WATCH: the server holds it */
+    RPMI_LINK_SUM = 16,    /* a list may have SUMs */
+    RPMI_LINK_CARRY = 32,  /* a list may have CARRYs, and the server knows of declared agents */
+    RPMI_LINK_COMPARE = 64 /* a list may have COMPAREs */
 };
 
 /*

@@ -23,6 +23,7 @@
 #define HEAD_BYTES 16u
 #define WORD_BYTES 8u
 #define PROVE_BYTES 40u
+#define COMPARE_BYTES 40u
 
 static const struct rpmi_field STEP_FIELDS[] = {
     RPMI_NUMBER(0, struct rpmi_step, kind),   RPMI_NUMBER(1, struct rpmi_step, flags),
@@ -76,6 +77,13 @@ static const struct rpmi_field CARRY_FIELDS[] = {
     RPMI_OWN(RPMI_CARRY_AT_PROOF, RPMI_CARRY_PROOF_BYTES, "proof"),
 };
 
+static const struct rpmi_field COMPARE_FIELDS[] = {
+    HEAD,
+    RPMI_NUMBER(16, struct rpmi_step, range),
+    RPMI_NUMBER(24, struct rpmi_step, other_offset),
+    RPMI_NUMBER(32, struct rpmi_step, other_key),
+};
+
 struct answer {
     uint32_t done;
 };
@@ -97,6 +105,8 @@ const struct rpmi_layout rpmi_sum_layout =
     RPMI_LAYOUT("SUM", SUM_FIELDS, HEAD_BYTES + 2 * WORD_BYTES);
 const struct rpmi_layout rpmi_carry_layout =
     RPMI_LAYOUT("CARRY", CARRY_FIELDS, RPMI_CARRY_HEAD_BYTES);
+const struct rpmi_layout rpmi_compare_layout =
+    RPMI_LAYOUT("COMPARE", COMPARE_FIELDS, COMPARE_BYTES);
 const struct rpmi_layout rpmi_steps_answer_layout =
     RPMI_LAYOUT("front of an answer to a list", ANSWER_FIELDS, RPMI_STEPS_ANSWER_HEAD);
 
@@ -118,6 +128,8 @@ uint32_t rpmi_step_bytes(const struct rpmi_step *step)
         return HEAD_BYTES + 2 * WORD_BYTES;
     case RPMI_STEP_PROVE:
         return PROVE_BYTES;
+    case RPMI_STEP_COMPARE:
+        return COMPARE_BYTES;
     case RPMI_STEP_CARRY:
         return RPMI_CARRY_HEAD_BYTES + whole_words(step->len);
     default:
@@ -164,6 +176,8 @@ uint32_t rpmi_step_put(void *to, const struct rpmi_step *step)
         rpmi_layout_put_inline(&rpmi_watch_layout, to, step);
     } else if (step->kind == RPMI_STEP_SUM) {
         rpmi_layout_put_inline(&rpmi_sum_layout, to, step);
+    } else if (step->kind == RPMI_STEP_COMPARE) {
+        rpmi_layout_put_inline(&rpmi_compare_layout, to, step);
     } else if (bytes > HEAD_BYTES) {
         rpmi_layout_put_inline(&rpmi_must_read_layout, to, step);
     }
@@ -186,6 +200,7 @@ static bool is_well_formed(const struct rpmi_step *step)
     case RPMI_STEP_FAA:
     case RPMI_STEP_WATCH:
     case RPMI_STEP_SUM:
+    case RPMI_STEP_COMPARE:
         return step->flags == 0 && word;
     case RPMI_STEP_PROVE:
         return step->flags == 0 && step->key == 0 && step->len == RPMI_CERTIFICATE_BYTES;
@@ -207,7 +222,8 @@ static bool may_watch(const struct rpmi_steps *steps, const struct rpmi_step *st
 static bool may_sum(const struct rpmi_steps *steps, const struct rpmi_step *step)
 {
     RPM_ASSERT(steps->summed <= RPMI_SUM_BYTES_MAX);
-    return step->range > 0 && step->range <= RPMI_SUM_BYTES_MAX - steps->summed;
+    return step->range > 0 && step->range <= RPMI_SUM_BYTES_MAX &&
+           rpmi_step_summed(step) <= RPMI_SUM_BYTES_MAX - steps->summed;
 }
 
 __attribute__((cold)) static int invalid_list(const char *what)
@@ -281,8 +297,17 @@ int rpmi_steps_next(struct rpmi_steps *steps, struct rpmi_step *step)
     } else if (step->kind == RPMI_STEP_SUM) {
         (void)rpmi_layout_get_inline(&rpmi_sum_layout, from, step);
         if (!may_sum(steps, step))
-            return invalid_list("a SUM of no bytes, or SUMs of more than 1048576 bytes together");
-        steps->summed += (uint32_t)step->range;
+            return invalid_list(
+                "a SUM of no bytes, or SUMs and COMPAREs of more than 1048576 bytes "
+                "together");
+        steps->summed += (uint32_t)rpmi_step_summed(step);
+    } else if (step->kind == RPMI_STEP_COMPARE) {
+        if (rpmi_layout_get_inline(&rpmi_compare_layout, from, step) != NULL)
+            return invalid_list("the reserved bytes of a COMPARE are not zero");
+        if (!may_sum(steps, step))
+            return invalid_list("a COMPARE of no bytes, or SUMs and COMPAREs of more than 1048576 "
+                                "bytes together");
+        steps->summed += (uint32_t)rpmi_step_summed(step);
     } else if (bytes > HEAD_BYTES) {
         (void)rpmi_layout_get_inline(&rpmi_must_read_layout, from, step);
     }

@@ -20,7 +20,7 @@
 #define RPMI_STEPS_MAX 64u
 #define RPMI_STEPS_ANSWER_HEAD 8u
 #define RPMI_WATCH_US_MAX 1000000u    /* a WATCH waits so long at most */
-#define RPMI_SUM_BYTES_MAX (1u << 20) /* of the ranges of all SUMs in a list */
+#define RPMI_SUM_BYTES_MAX (1u << 20) /* of the ranges of all SUMs and COMPAREs in a list */
 #define RPMI_CARRY_HEAD_BYTES 48u     /* of a CARRY in front of its bytes */
 #define RPMI_CARRY_PROOF_BYTES 16u
 #define RPMI_CARRY_AT_PROOF 32u
@@ -35,8 +35,10 @@ enum rpmi_step_kind {
     RPMI_STEP_WATCH = 6, /* the first of its list: the server holds the list until the word differs
                             from @expect, or @operand us have passed; then the list ends here */
     RPMI_STEP_SUM = 7,   /* the checksum (base/sum.h) of the @range bytes, with the seed @operand */
-    RPMI_STEP_CARRY = 8  /* WRITE at an LSN of a log, by an agent to which the claim's holder has
+    RPMI_STEP_CARRY = 8, /* WRITE at an LSN of a log, by an agent to which the claim's holder has
                             delegated this; the server leaves it out if the agent may not (carry.h) */
+    RPMI_STEP_COMPARE = 9 /* where do the @range bytes first differ from those at @other_offset of
+                             @other_key? (base/differ.h) */
 };
 
 enum rpmi_step_flag {
@@ -48,8 +50,8 @@ enum rpmi_step_flag {
 struct rpmi_layout; /* wire/layout.h */
 
 /* The tables of a step: its head, and the words that follow the head of a READ with MUST, a CAS, a
- * FAA, a PROVE, a WATCH, a SUM and a CARRY. The bytes of a WRITE and a CARRY, which come last, have
- * no table, because their number varies. */
+ * FAA, a PROVE, a WATCH, a SUM, a CARRY and a COMPARE. The bytes of a WRITE and a CARRY, which come
+ * last, have no table, because their number varies. */
 extern const struct rpmi_layout rpmi_step_layout;
 extern const struct rpmi_layout rpmi_must_read_layout;
 extern const struct rpmi_layout rpmi_cas_layout;
@@ -58,22 +60,26 @@ extern const struct rpmi_layout rpmi_prove_layout;
 extern const struct rpmi_layout rpmi_watch_layout;
 extern const struct rpmi_layout rpmi_sum_layout;
 extern const struct rpmi_layout rpmi_carry_layout;
+extern const struct rpmi_layout rpmi_compare_layout;
 extern const struct rpmi_layout rpmi_steps_answer_layout;
 
 struct rpmi_step {
     uint8_t kind;    /* enum rpmi_step_kind */
     uint8_t flags;   /* enum rpmi_step_flag */
-    uint16_t len;    /* bytes at the server, at least 1; of a CAS, FAA or WATCH 8; of a SUM or PROVE
-                      those of its result, 8 or RPMI_CERTIFICATE_BYTES */
+    uint16_t len;    /* bytes at the server, at least 1; of a CAS, FAA or WATCH 8; of a SUM, COMPARE
+                      or PROVE those of its result, 8 or RPMI_CERTIFICATE_BYTES */
     uint32_t key;    /* of a PROVE and a CARRY 0 */
     uint64_t offset; /* of a PROVE the LSN of the first record, of a CARRY that of its bytes */
     uint64_t expect; /* CAS, READ with MUST, WATCH */
     uint64_t operand; /* CAS, FAA; of a WATCH the longest wait in microseconds; of a SUM the seed */
-    uint64_t range;   /* SUM: bytes at the server, 1..RPMI_SUM_BYTES_MAX */
-    const void *data; /* WRITE, CARRY: @len bytes; of a decoded step, in the list */
-    uint64_t log_id;  /* PROVE, CARRY */
-    uint64_t end_lsn; /* PROVE: behind the last record */
-    uint32_t epoch;   /* PROVE, CARRY: of the writer's claim */
+    uint64_t range; /* SUM: bytes at the server, 1..RPMI_SUM_BYTES_MAX; COMPARE: of each of its two
+                       ranges, at most half of that */
+    uint64_t other_offset; /* COMPARE */
+    uint32_t other_key;    /* COMPARE */
+    const void *data;      /* WRITE, CARRY: @len bytes; of a decoded step, in the list */
+    uint64_t log_id;       /* PROVE, CARRY */
+    uint64_t end_lsn;      /* PROVE: behind the last record */
+    uint32_t epoch;        /* PROVE, CARRY: of the writer's claim */
     const void *proof; /* CARRY: RPMI_CARRY_PROOF_BYTES, NULL for zeros; of a decoded step, in the
                           list */
 };
@@ -91,7 +97,7 @@ struct rpmi_steps {
     uint32_t taken;     /* steps so far */
     uint32_t result;    /* offset in the answer of the result of the step taken last */
     uint32_t result_to; /* and of the next step */
-    uint32_t summed;    /* bytes of the ranges of the SUMs so far */
+    uint32_t summed;    /* bytes of the ranges of the SUMs and COMPAREs so far */
 };
 
 void rpmi_steps_begin(struct rpmi_steps *steps, const void *list, uint32_t bytes);
@@ -107,6 +113,12 @@ int rpmi_steps_check(const void *list, uint64_t bytes, uint64_t answer_bytes);
 void rpmi_steps_answer_put(void *answer, uint32_t done);
 /* RPM_E_PROTO: more than the @n of the list, or invalid bytes. */
 int rpmi_steps_answer_get(const void *answer, uint32_t n, uint32_t *done);
+
+/* Bytes that the CPU reads to carry out a SUM or a COMPARE. */
+static inline uint64_t rpmi_step_summed(const struct rpmi_step *step)
+{
+    return step->kind == RPMI_STEP_COMPARE ? 2 * step->range : step->range;
+}
 
 /* Does its kind have no result? */
 static inline bool rpmi_step_is_silent(const struct rpmi_step *step)

@@ -195,6 +195,10 @@ def inputs():
                   "sums": struct.pack("<H", 24) + bytes(8) + block["sum"] * 2,
                   "sums_of_too_much": struct.pack("<H", 24) + bytes(8) + block["sum"] + block["sum"][:16]
                                       + struct.pack("<Q", (1 << 20) - 5999) + block["sum"][24:],
+                  "compare": struct.pack("<H", 16) + bytes(8) + block["compare"],
+                  "compares": struct.pack("<H", 24) + bytes(8) + block["compare"] * 2,
+                  "compares_of_too_much": struct.pack("<H", 24) + bytes(8) + block["compare"] + block["sum"][:16]
+                                          + struct.pack("<Q", (1 << 20) - 2 * 6000 + 1) + block["sum"][24:],
                   "carry": struct.pack("<H", 8) + bytes(8) + block["carry"],
                   "carries": struct.pack("<H", 200) + bytes(8) + block["carry"] * 2 + block["steps"],
                   "ends": struct.pack("<H", 200) + b"\0\0\0\7" + bytes(4) + block["steps"]},

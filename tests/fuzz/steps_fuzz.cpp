@@ -46,7 +46,7 @@ int act(void *context, const rpmi_step *step, void *result)
     if (!rpmi_step_is_silent(step) && step->len == sizeof(word))
         memcpy(result, &word, sizeof(word));
     FUZZ_CHECK(step->kind != RPMI_STEP_WATCH || ours->done == 1); // it is the first of its list
-    ours->summed += step->kind == RPMI_STEP_SUM ? step->range : 0;
+    ours->summed += rpmi_step_summed(step);
     FUZZ_CHECK(step->range <= RPMI_SUM_BYTES_MAX && ours->summed <= RPMI_SUM_BYTES_MAX);
     ours->ended = step->kind == RPMI_STEP_WATCH
                       ? step->expect == word

@@ -479,6 +479,7 @@ TEST_CASE("golden: FORMAT.md has the fields of the tables in the code, and no ot
         { "FAA, 24 bytes", &rpmi_faa_layout },
         { "PROVE, 40 bytes", &rpmi_prove_layout },
         { "CARRY, 48 bytes and then its own", &rpmi_carry_layout },
+        { "COMPARE, 40 bytes", &rpmi_compare_layout },
         { "Certificate, 64 bytes", &rpmi_certificate_layout },
         { "Front of an answer, 8 bytes", &rpmi_steps_answer_layout },
         { "Decision, 64 bytes", &rpmi_decision_layout },

@@ -291,10 +291,7 @@ def steps():
     b = Block(16 + 24 + 24 + 32 + 24 + 40)
     at = 0
     for kind, flags, length, key, offset, words, note in rows:
-        b.raw(at, bytes([kind, flags]), "kind and flags: " + note)
-        b.raw(at + 2, struct.pack("<H", length), "len")
-        b.u32(at + 4, key, "key")
-        b.u64(at + 8, offset, "offset")
+        step_head(b, at, kind, note, length, key, offset, flags)
         at += 16
         names = {4: ["operand"], 5: ["log_id", "end_lsn", "epoch"]}.get(kind, ["expect", "operand"])
         for word, what in zip(words, names):
@@ -306,37 +303,37 @@ def steps():
     return b
 
 
-def steps_answer():
-    b = Block(8 + 104 + 8 + 8 + 8 + 64)
-    b.u32(0, 3, "done")
-    b.raw(8, bytes(range(100)), "of the READ")
-    b.u64(112, 7, "of the READ that must")
-    b.u64(120, 5, "of the CAS, which ended the list")
-    b.u64(128, 0, "of the FAA")
-    b.raw(136, bytes(64), "of the PROVE")
+def answered(done, *results):
+    """The answer to a list of steps: a word or bytes for each result."""
+    sizes = [8 if isinstance(result, int) else (len(result) + 7) // 8 * 8 for result, _ in results]
+    b = Block(8 + sum(sizes))
+    b.u32(0, done, "done")
+    for at, (result, note) in zip([8 + sum(sizes[:i]) for i in range(len(sizes))], results):
+        if isinstance(result, int):
+            b.u64(at, result, note)
+        else:
+            b.raw(at, result, note)
     return b
+
+
+def steps_answer():
+    return answered(3, (bytes(range(100)), "of the READ"), (7, "of the READ that must"),
+                    (5, "of the CAS, which ended the list"), (0, "of the FAA"), (bytes(64), "of the PROVE"))
+
+
+def step_head(b, at, kind, note, length, key, offset, flags=0):
+    b.raw(at, bytes([kind, flags]), "kind and flags: " + note)
+    b.raw(at + 2, struct.pack("<H", length), "len")
+    b.u32(at + 4, key, "key")
+    b.u64(at + 8, offset, "offset")
 
 
 def watch():
     b = Block(32 + 16)
-    b.raw(0, bytes([6, 0]), "kind and flags: WATCH")
-    b.raw(2, struct.pack("<H", 8), "len")
-    b.u32(4, 3, "key")
-    b.u64(8, 1 << 44, "offset")
+    step_head(b, 0, 6, "WATCH", 8, 3, 1 << 44)
     b.u64(16, 1 << 63, "expect")
     b.u64(24, 1000000, "wait_us")
-    b.raw(32, bytes([1, 0]), "kind and flags: READ")
-    b.raw(34, struct.pack("<H", 3), "len")
-    b.u32(36, 3, "key")
-    b.u64(40, (1 << 44) + 8, "offset")
-    return b
-
-
-def watch_answer():
-    b = Block(8 + 8 + 8)
-    b.u32(0, 2, "done")
-    b.u64(8, 7, "of the WATCH")
-    b.raw(16, bytes(range(3)), "of the READ")
+    step_head(b, 32, 1, "READ", 3, 3, (1 << 44) + 8)
     return b
 
 
@@ -345,19 +342,18 @@ SUMMED = bytes(range(200)) * 30
 
 def sum_steps():
     b = Block(32)
-    b.raw(0, bytes([7, 0]), "kind and flags: SUM")
-    b.raw(2, struct.pack("<H", 8), "len")
-    b.u32(4, 3, "key")
-    b.u64(8, (1 << 44) + 1, "offset")
+    step_head(b, 0, 7, "SUM", 8, 3, (1 << 44) + 1)
     b.u64(16, len(SUMMED), "range")
     b.u64(24, (5 << 32) + 7, "seed")
     return b
 
 
-def sum_answer():
-    b = Block(8 + 8)
-    b.u32(0, 1, "done")
-    b.u64(8, xxh3(SUMMED, (5 << 32) + 7), "of the SUM")
+def compare_steps():
+    b = Block(40)
+    step_head(b, 0, 9, "COMPARE", 8, 3, (1 << 44) + 1)
+    b.u64(16, len(SUMMED), "range")
+    b.u64(24, (1 << 45) + 2, "other_offset")
+    b.u32(32, 4, "other_key")
     return b
 
 
@@ -555,9 +551,12 @@ def golden():
         "message_steps": ("FORMAT.md section 11: an RPC request with a list", message_steps()),
         "message_result": ("FORMAT.md section 11: a result", message_result()),
         "watch": ("FORMAT.md section 12: a list that begins with a WATCH", watch()),
-        "watch_answer": ("FORMAT.md section 12: the answer to it", watch_answer()),
+        "watch_answer": ("FORMAT.md section 12: the answer to it", answered(2, (7, "of the WATCH"), (bytes(range(3)), "of the READ"))),
         "sum": ("FORMAT.md section 12: a list of a SUM", sum_steps()),
-        "sum_answer": ("FORMAT.md section 12: the answer to it", sum_answer()),
+        "sum_answer": ("FORMAT.md section 12: the answer to it", answered(1, (xxh3(SUMMED, (5 << 32) + 7), "of the SUM"))),
+        "compare": ("FORMAT.md section 12: a list of a COMPARE", compare_steps()),
+        "compare_answer": ("FORMAT.md section 12: the answer to it", answered(
+            1, (4321, "of the COMPARE, of ranges of which byte 4321 differs"))),
         "steps": ("FORMAT.md section 12: a list of steps", steps()),
         "segment": ("FORMAT.md section 13: a segment of two records", segment()),
         "carry": ("FORMAT.md section 12: a list of a CARRY", carry()),

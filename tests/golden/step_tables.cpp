@@ -103,6 +103,32 @@ static std::vector<Format> sum_formats()
     };
 }
 
+static std::vector<Format> compare_formats()
+{
+    return {
+        { TABLE(step), // a COMPARE
+          "compare",
+          0,
+          40,
+          recode_step,
+          { { "kind", { 0, 1, 2, 4, 5, 6, 7, 8, 10, 255 } },
+            { "flags", { 1, 2, 4, 32, 128, 255 } },
+            { "len", { 0, 7, 9, UINT16_MAX } },
+            { "key", {} },
+            { "offset", {} } },
+          true },
+        { TABLE(compare),
+          "compare",
+          0,
+          40,
+          recode_step,
+          { { "range", { 0, 524289, UINT32_MAX, 1ull << 32, 1ull << 63, UINT64_MAX } },
+            { "other_offset", {} },
+            { "other_key", {} } },
+          true },
+    };
+}
+
 // Prove the CARRY, whatever its bytes say.
 static void seal_carry(Bytes &bytes)
 {
@@ -219,6 +245,8 @@ std::vector<Format> step_formats()
     for (const Format &format : watch_formats())
         all.push_back(format);
     for (const Format &format : sum_formats())
+        all.push_back(format);
+    for (const Format &format : compare_formats())
         all.push_back(format);
     for (const Format &format : carry_formats())
         all.push_back(format);

@@ -2,6 +2,7 @@
 // steps_test.cpp: the bytes of FORMAT.md section 12: a list of steps, and the answer to it.
 extern "C" {
 #include "base/assert.h"
+#include "base/differ.h"
 #include "base/sum.h"
 #include "wire/carry.h"
 #include "wire/steps.h"
@@ -139,6 +140,39 @@ TEST_CASE("golden: a list of a SUM, and its answer, are the golden bytes", "[gol
     CHECK(room[0].offset == (1ull << 44) + 1);
     CHECK(room[0].range == bytes.size());
     CHECK(room[0].operand == (5ull << 32) + 7);
+    CHECK(rpmi_step_put(made.data(), &room[0]) == list.size());
+    CHECK(made == list);
+}
+
+TEST_CASE("golden: a list of a COMPARE, and its answer, are the golden bytes", "[golden]")
+{
+    Bytes list = golden("compare");
+    Bytes expected = golden("compare_answer");
+    Bytes made(list.size(), 0xff);
+    Bytes answer(expected.size(), 0xff);
+    rpmi_step room[RPMI_STEPS_MAX];
+    rpmi_stepper stepper = {};
+
+    stepper.room = room;
+    stepper.check = [](void *, const rpmi_step *) { return 0; };
+    stepper.carry_out = [](void *, const rpmi_step *step, void *result) {
+        Bytes one(step->range, 7);
+        Bytes other = one;
+        other[4321] = 8;
+        other[5000] = 8;
+        uint64_t at = rpmi_differ_at(one.data(), other.data(), step->range);
+
+        memcpy(result, &at, sizeof(at));
+        return 0;
+    };
+    REQUIRE(rpmi_steps_walk(&stepper, list.data(), list.size(), answer.data(), answer.size()) == 0);
+    CHECK(answer == expected);
+    CHECK(room[0].kind == RPMI_STEP_COMPARE);
+    CHECK(room[0].key == 3);
+    CHECK(room[0].offset == (1ull << 44) + 1);
+    CHECK(room[0].range == 6000);
+    CHECK(room[0].other_offset == (1ull << 45) + 2);
+    CHECK(room[0].other_key == 4);
     CHECK(rpmi_step_put(made.data(), &room[0]) == list.size());
     CHECK(made == list);
 }

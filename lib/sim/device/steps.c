@@ -13,6 +13,7 @@
  */
 #include "base/bytes.h"
 #include "base/canary.h"
+#include "base/differ.h"
 #include "base/sum.h"
 #include "sim/device/world.h"
 
@@ -32,13 +33,28 @@ static int locate(const struct sim_walk *walk, const struct rpmi_step *step,
     static const uint32_t kinds[] = {
         [RPMI_STEP_READ] = RPMI_SIM_READ, [RPMI_STEP_WRITE] = RPMI_SIM_COPY,
         [RPMI_STEP_CAS] = RPMI_SIM_CAS,   [RPMI_STEP_FAA] = RPMI_SIM_FAA,
-        [RPMI_STEP_SUM] = RPMI_SIM_READ,
+        [RPMI_STEP_SUM] = RPMI_SIM_READ,  [RPMI_STEP_COMPARE] = RPMI_SIM_READ,
     };
+    bool ranged = step->kind == RPMI_STEP_SUM || step->kind == RPMI_STEP_COMPARE;
     struct rpmi_sim_access wanted = {
         .key = step->key,
         .rights = rpmi_kind_rights(kinds[step->kind]),
         .offset = step->offset,
-        .len = step->kind == RPMI_STEP_SUM ? step->range : step->len,
+        .len = ranged ? step->range : step->len,
+    };
+
+    return rpmi_machine_access(walk->packet->client, &wanted, address);
+}
+
+/* The other range of a COMPARE. */
+static int locate_other(const struct sim_walk *walk, const struct rpmi_step *step,
+                        struct rpmi_sim_address *address)
+{
+    struct rpmi_sim_access wanted = {
+        .key = step->other_key,
+        .rights = rpmi_kind_rights(RPMI_SIM_READ),
+        .offset = step->other_offset,
+        .len = step->range,
     };
 
     return rpmi_machine_access(walk->packet->client, &wanted, address);
@@ -47,12 +63,16 @@ static int locate(const struct sim_walk *walk, const struct rpmi_step *step,
 static int check_access(void *context, const struct rpmi_step *step)
 {
     struct rpmi_sim_address address;
+    int err;
 
     if (step->kind == RPMI_STEP_PROVE || step->kind == RPMI_STEP_CARRY)
         return 0;
     if (step->kind == RPMI_STEP_WATCH)
         return RPM_E_NOCAP;
-    return locate(context, step, &address);
+    err = locate(context, step, &address);
+    if (err == 0 && step->kind == RPMI_STEP_COMPARE)
+        err = locate_other(context, step, &address);
+    return err;
 }
 
 static bool is_streamed(const struct sim_walk *walk, const struct rpmi_step *step,
@@ -94,6 +114,24 @@ static uint64_t sum(struct rpmi_machine *machine, const struct rpmi_step *step,
     const void *bytes = rpmi_sim_cpu_view(machine, address->place, address->offset, step->range);
 
     return rpmi_sum_seeded(bytes, step->range, step->operand);
+}
+
+static int compare(const struct sim_walk *walk, const struct rpmi_step *step,
+                   const struct rpmi_sim_address *address, void *result)
+{
+    struct rpmi_machine *machine = walk->machine;
+    struct rpmi_sim_address other = { 0 };
+    int err = locate_other(walk, step, &other);
+    const void *bytes;
+
+    if (err != 0)
+        return err;
+    bytes = rpmi_sim_cpu_view(machine, address->place, address->offset, step->range);
+    rpmi_store64(result,
+                 rpmi_differ_at(bytes,
+                                rpmi_sim_cpu_view(machine, other.place, other.offset, step->range),
+                                step->range));
+    return 0;
 }
 
 static int prove(const struct sim_walk *walk, const struct rpmi_step *step, void *result)
@@ -141,6 +179,8 @@ static int carry_out_step(void *context, const struct rpmi_step *step, void *res
         rpmi_sim_cpu_load(machine, address.place, address.offset, result, step->len);
     else if (step->kind == RPMI_STEP_SUM)
         rpmi_store64(result, sum(machine, step, &address));
+    else if (step->kind == RPMI_STEP_COMPARE)
+        err = compare(walk, step, &address, result);
     else if (step->kind == RPMI_STEP_WRITE)
         write(walk, step, &address);
     else if (step->kind == RPMI_STEP_CAS)
@@ -148,7 +188,7 @@ static int carry_out_step(void *context, const struct rpmi_step *step, void *res
                                               step->operand));
     else
         rpmi_store64(result, fetch_and_add(machine, &address, step->operand));
-    return machine->running ? 0 : RPM_E_IO;
+    return machine->running ? err : RPM_E_IO;
 }
 
 /* Empty the buffers of non-temporal stores; write cached stores back, range by range. */

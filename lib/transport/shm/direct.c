@@ -20,6 +20,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/differ.h"
 #include "base/err.h"
 #include "base/sum.h"
 #include "pmem/cpu_copy.h"
@@ -299,8 +300,11 @@ static int step_may(void *context, const struct rpmi_step *step)
     key = find_op(&walk->shm->direct, &op, right, &err);
     if (key == NULL)
         return err;
+    if (step->kind == RPMI_STEP_COMPARE)
+        (void)find(&walk->shm->direct, step->other_key, right, step->other_offset, step->range,
+                   &err);
     if (right == RPMI_RIGHT_READ)
-        return 0;
+        return err;
     if (op.offset < key->guarded_bytes)
         return refuse_op(&op, RPM_E_DENIED);
     if (right == RPMI_RIGHT_ATOMIC && !rpmi_is_aligned(op.offset, sizeof(uint64_t)))
@@ -317,7 +321,7 @@ static bool step_publishes(const struct rpmi_direct *direct, const struct rpmi_s
     const unsigned char *base = direct->key[step->key].base;
 
     if (step->kind != RPMI_STEP_WRITE)
-        return step->kind != RPMI_STEP_READ && step->kind != RPMI_STEP_SUM;
+        return step->kind == RPMI_STEP_CAS || step->kind == RPMI_STEP_FAA;
     return base >= direct->dram && base < direct->dram + direct->dram_bytes;
 }
 
@@ -336,6 +340,23 @@ static int do_sum(struct rpmi_shm *shm, const struct rpmi_step *step, void *resu
     return 0;
 }
 
+/* As do_sum(). */
+static int do_compare(struct rpmi_shm *shm, const struct rpmi_step *step, void *result)
+{
+    int err = 0;
+    const struct rpmi_shm_key *one =
+        find(&shm->direct, step->key, RPMI_RIGHT_READ, step->offset, step->range, &err);
+    const struct rpmi_shm_key *other =
+        find(&shm->direct, step->other_key, RPMI_RIGHT_READ, step->other_offset, step->range, &err);
+    uint64_t at;
+
+    if (one == NULL || other == NULL)
+        return err;
+    at = rpmi_differ_at(one->base + step->offset, other->base + step->other_offset, step->range);
+    memcpy(result, &at, sizeof(at));
+    return 0;
+}
+
 static int step_act(void *context, const struct rpmi_step *step, void *result)
 {
     struct direct_walk *walk = context;
@@ -348,6 +369,8 @@ static int step_act(void *context, const struct rpmi_step *step, void *result)
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     if (step->kind == RPMI_STEP_SUM)
         return do_sum(walk->shm, step, result);
+    if (step->kind == RPMI_STEP_COMPARE)
+        return do_compare(walk->shm, step, result);
     switch (op.kind) {
     case RPMI_OP_READ:
         return do_read(walk->shm, op.key, op.offset, op.into, op.len);

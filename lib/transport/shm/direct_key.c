@@ -94,7 +94,8 @@ int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant)
         .bytes = sizeof(direct->scratch),
         .rights = RPMI_RIGHT_READ,
     };
-    shm->link.flags = RPMI_LINK_COMPLETES_ON_POST | RPMI_LINK_STEPS | RPMI_LINK_SUM;
+    shm->link.flags =
+        RPMI_LINK_COMPLETES_ON_POST | RPMI_LINK_STEPS | RPMI_LINK_SUM | RPMI_LINK_COMPARE;
     shm->link.fast_path = &rpmi_direct_fast_path;
     if (fresh)
         shm->link.depth = shm->hello.depth;

@@ -72,7 +72,7 @@ int rpmi_sim_link_make(struct rpm_sim *sim, bool owns_world, uint32_t server,
     ours->staging_bytes = rpmi_align_up(opts->staging_bytes, RPMI_LINE_BYTES);
     ours->link.ops = &rpmi_sim_transport;
     ours->link.depth = opts->depth;
-    ours->link.flags = RPMI_LINK_STEPS | RPMI_LINK_SUM | RPMI_LINK_CARRY;
+    ours->link.flags = RPMI_LINK_STEPS | RPMI_LINK_SUM | RPMI_LINK_CARRY | RPMI_LINK_COMPARE;
     rpmi_preset_facts(&world->preset, world->opts.native_flush, &ours->link.facts);
     err = rpmi_client_open(world, server, opts->depth, &ours->client);
     if (err == 0) {

@@ -56,20 +56,24 @@ TEST_CASE("remote: a link watches only at a server that says that it carries a W
 
     CHECK(rpmi_remote_step_flags(&accepted) == RPMI_LINK_STEPS);
     accepted.steps = ~(1u << RPMI_STEP_WATCH);
-    CHECK(rpmi_remote_step_flags(&accepted) == (RPMI_LINK_STEPS | RPMI_LINK_SUM | RPMI_LINK_CARRY));
+    CHECK(rpmi_remote_step_flags(&accepted) ==
+          (RPMI_LINK_STEPS | RPMI_LINK_SUM | RPMI_LINK_CARRY | RPMI_LINK_COMPARE));
     accepted.steps = 1u << RPMI_STEP_CARRY;
     CHECK(rpmi_remote_step_flags(&accepted) == (RPMI_LINK_STEPS | RPMI_LINK_CARRY));
     accepted.steps = 1u << RPMI_STEP_WATCH;
     CHECK(rpmi_remote_step_flags(&accepted) == (RPMI_LINK_STEPS | RPMI_LINK_WATCH));
 }
 
-TEST_CASE("remote: a link carries SUMs only to a server that says that it computes them", "[unit]")
+TEST_CASE("remote: a link carries SUMs and COMPAREs only to a server that says it knows them",
+          "[unit]")
 {
     rpmi_accept accepted = {};
 
     CHECK(rpmi_remote_step_flags(&accepted) == RPMI_LINK_STEPS);
     accepted.steps = 1u << RPMI_STEP_SUM;
     CHECK(rpmi_remote_step_flags(&accepted) == (RPMI_LINK_STEPS | RPMI_LINK_SUM));
+    accepted.steps = 1u << RPMI_STEP_COMPARE;
+    CHECK(rpmi_remote_step_flags(&accepted) == (RPMI_LINK_STEPS | RPMI_LINK_COMPARE));
 }
 
 TEST_CASE("remote: invalid options are refused, and a secret is copied completely", "[unit]")

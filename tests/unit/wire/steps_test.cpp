@@ -107,6 +107,16 @@ rpmi_step sum_of(uint64_t range, uint64_t seed = 0)
     return made;
 }
 
+rpmi_step compare_of(uint64_t range, uint64_t other_offset = 0, uint32_t other_key = 0)
+{
+    rpmi_step made = step(RPMI_STEP_COMPARE, 8);
+
+    made.range = range;
+    made.other_offset = other_offset;
+    made.other_key = other_key;
+    return made;
+}
+
 struct List {
     std::vector<unsigned char> bytes;
     uint32_t answer = RPMI_STEPS_ANSWER_HEAD;
@@ -144,7 +154,8 @@ std::vector<rpmi_step> one_of_each()
              faa_of(7),
              prove_of(3),
              carry_of(FIVE),
-             sum_of(77, ~0ull) };
+             sum_of(77, ~0ull),
+             compare_of(78, ~0ull, ~0u) };
 }
 
 // Records the steps that it is asked to carry out.
@@ -238,17 +249,39 @@ TEST_CASE("steps: a list cut anywhere but between two steps is refused", "[unit]
     }
 }
 
+namespace
+{
+
+// A sound step, of which one byte is changed.
+struct Malformed {
+    const char *what;
+    rpmi_step sound;
+    size_t at;
+    unsigned char byte;
+};
+
+void check_refused(const Malformed &row)
+{
+    List list({ row.sound });
+
+    CAPTURE(row.what);
+    CHECK(list.check() == 0);
+    list.bytes[row.at] = row.byte;
+    CHECK(list.check() == RPM_E_PROTO);
+    rpmi_steps steps;
+    rpmi_step got;
+    rpmi_steps_begin(&steps, list.bytes.data(), static_cast<uint32_t>(list.bytes.size()));
+    CHECK(rpmi_steps_next(&steps, &got) == RPM_E_PROTO);
+}
+
+} // namespace
+
 TEST_CASE("steps: malformed lists are refused", "[unit]")
 {
     const std::string data(40, 'd');
-    struct {
-        const char *what;
-        rpmi_step sound;
-        size_t at;
-        unsigned char byte;
-    } rows[] = {
+    const Malformed rows[] = {
         { "kind 0", read_of(8), 0, 0 },
-        { "kind 9", read_of(8), 0, 9 },
+        { "kind 10", read_of(8), 0, 10 },
         { "kind 255", read_of(8), 0, 255 },
         { "a MUST of 16 bytes", must_read(0), 2, 16 },
         { "a durable READ", read_of(8), 1, RPMI_STEP_DURABLE },
@@ -281,26 +314,33 @@ TEST_CASE("steps: malformed lists are refused", "[unit]")
         { "a WATCH for no time", watch_of(1, 1), 24, 0 },
         { "a WATCH for more than a second", watch_of(1, RPMI_WATCH_US_MAX), 24, 0x41 },
         { "a WATCH for years", watch_of(1), 31, 1 },
+    };
+
+    for (const Malformed &row : rows)
+        check_refused(row);
+}
+
+TEST_CASE("steps: malformed SUMs and COMPAREs are refused", "[unit]")
+{
+    const Malformed rows[] = {
         { "a SUM that must", sum_of(1), 1, RPMI_STEP_MUST },
         { "a durable SUM", sum_of(1), 1, RPMI_STEP_DURABLE },
         { "a SUM with a result of 4 bytes", sum_of(1), 2, 4 },
         { "a SUM of no bytes", sum_of(1), 16, 0 },
         { "a SUM of more than 1 MiB", sum_of(RPMI_SUM_BYTES_MAX), 16, 1 },
         { "a SUM of 4 GiB and a byte", sum_of(1), 20, 1 },
+        { "a COMPARE that must", compare_of(1), 1, RPMI_STEP_MUST },
+        { "a durable COMPARE", compare_of(1), 1, RPMI_STEP_DURABLE },
+        { "a COMPARE with a result of 4 bytes", compare_of(1), 2, 4 },
+        { "a COMPARE of no bytes", compare_of(1), 16, 0 },
+        { "a COMPARE of more than 512 KiB", compare_of(RPMI_SUM_BYTES_MAX / 2), 16, 1 },
+        { "a COMPARE of 4 GiB and a byte", compare_of(1), 20, 1 },
+        { "a COMPARE of 2^63 bytes and one", compare_of(1), 23, 0x80 },
+        { "a COMPARE with reserved bytes", compare_of(1), 39, 1 },
     };
 
-    for (const auto &row : rows) {
-        List list({ row.sound });
-
-        CAPTURE(row.what);
-        CHECK(list.check() == 0);
-        list.bytes[row.at] = row.byte;
-        CHECK(list.check() == RPM_E_PROTO);
-        rpmi_steps steps;
-        rpmi_step got;
-        rpmi_steps_begin(&steps, list.bytes.data(), static_cast<uint32_t>(list.bytes.size()));
-        CHECK(rpmi_steps_next(&steps, &got) == RPM_E_PROTO);
-    }
+    for (const Malformed &row : rows)
+        check_refused(row);
 }
 
 TEST_CASE("steps: a WATCH is the first step of its list, and the only WATCH", "[unit]")
@@ -322,6 +362,19 @@ TEST_CASE("steps: the SUMs of a list have 1 MiB at most together", "[unit]")
     CHECK(List(std::vector<rpmi_step>(RPMI_STEPS_MAX, sum_of(most / 64))).check() == 0);
     CHECK(List(std::vector<rpmi_step>(RPMI_STEPS_MAX, sum_of(most / 64 + 1))).check() ==
           RPM_E_PROTO);
+}
+
+TEST_CASE("steps: both ranges of a COMPARE count towards the 1 MiB", "[unit]")
+{
+    const uint64_t most = RPMI_SUM_BYTES_MAX;
+
+    CHECK(List({ compare_of(most / 2) }).check() == 0);
+    CHECK(List({ compare_of(most / 2), sum_of(1) }).check() == RPM_E_PROTO);
+    CHECK(List({ compare_of(most / 2 - 1), sum_of(2) }).check() == 0);
+    CHECK(List({ sum_of(most - 2), compare_of(1) }).check() == 0);
+    CHECK(List({ sum_of(most - 2), compare_of(2) }).check() == RPM_E_PROTO);
+    CHECK(List({ sum_of(most - 1), compare_of(1) }).check() == RPM_E_PROTO);
+    CHECK(List(std::vector<rpmi_step>(RPMI_STEPS_MAX, compare_of(most / 128))).check() == 0);
 }
 
 TEST_CASE("steps: lists and answers of invalid length are refused", "[unit]")

@@ -248,3 +248,53 @@ TEST_CASE("steps: what the host lets an agent carry is stored, and the list goes
     REQUIRE(bench.status_of(client, bench.read(client, 4096, found)) == 0);
     CHECK(found == data);
 }
+
+TEST_CASE("steps: a COMPARE tells where ranges first differ, in the cache or past it", "[unit]")
+{
+    for (const char *preset : PRESETS) {
+        Bench bench(preset);
+        rpmi_sim_client *client = bench.dial();
+        auto data = pattern(600, 1);
+        auto changed = data;
+        List list;
+        rpmi_step compare = List::make(RPMI_STEP_COMPARE, KEY_POOL, 4096, 8);
+
+        CAPTURE(preset);
+        changed[333] ^= 1;
+        compare.range = 600;
+        compare.other_key = KEY_POOL;
+        compare.other_offset = 8192;
+        list.write(4096, data, 0);
+        list.write(8192, data, RPMI_STEP_DURABLE); // one in the cache, one past it
+        list.add(compare);
+        list.write(8192, changed, 0);
+        list.add(compare);
+        compare.offset += 334;
+        compare.other_offset += 334;
+        compare.range = 266;
+        list.add(compare);
+        REQUIRE(bench.status_of(client, list.post(bench, client)) == 0);
+        CHECK(list.done() == 6);
+        CHECK(list.result(8) == 600);
+        CHECK(list.result(16) == 333);
+        CHECK(list.result(24) == 266);
+    }
+}
+
+TEST_CASE("steps: a COMPARE beyond an object, or of none, is refused", "[unit]")
+{
+    Bench bench("adr");
+    rpmi_sim_client *client = bench.dial();
+    rpmi_step compare = List::make(RPMI_STEP_COMPARE, KEY_POOL, 0, 8);
+
+    compare.range = 100;
+    compare.other_key = KEY_POOL;
+    for (uint64_t offset : { uint64_t{ UINT64_MAX }, uint64_t{ 1ull << 40 } }) {
+        List list;
+
+        compare.other_offset = offset;
+        list.add(compare);
+        CHECK(bench.status_of(client, list.post(bench, client)) != 0);
+        client = bench.dial();
+    }
+}
