@@ -1,133 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lists of steps on the server CPU: it checks the whole list first, carries out the steps in order,
 // and makes them durable at the end of the batch.
-#include "support/catch.h"
-#include "support/server.h"
+#include "unit/serve/steps.h"
 
 extern "C" {
-#include "base/sum.h"
-#include "serve/request.h"
-#include "serve/serve.h"
 #include "wire/carry.h"
 #include "wire/frame.h"
 }
-#include <cstring>
-
-namespace
-{
-
-struct Words {
-    uint64_t expect;
-    uint64_t operand;
-};
-
-// A server, with one client and its objects, and without threads.
-struct StepsBench {
-    StepsBench()
-    {
-        REQUIRE(rpmi_service_attach(server->service, &client) == 0);
-        rows = open(client, "rows", RPM_KIND_REGION, &rows_at);
-        words = open(client, "words", RPM_KIND_DRAM, &words_at);
-        rpmi_batch_begin(&batch);
-    }
-    StepsBench(const StepsBench &) = delete;
-    static support::ServerOpts without_threads()
-    {
-        support::ServerOpts opts;
-
-        opts.bytes = 1 << 20;
-        opts.agents = "carrier";
-        opts.threads = support::ServerOpts::kNone;
-        return opts;
-    }
-    uint32_t open(uint32_t who, const char *name, uint32_t object, uint64_t *at)
-    {
-        rpmi_call call = {};
-        rpmi_reply reply = {};
-
-        call.kind = RPMI_CALL_OPEN;
-        call.flags = RPMI_CALL_CREATE;
-        call.object = object;
-        call.bytes = 8192;
-        strcpy(call.name, name);
-        rpmi_serve_lock(server);
-        rpmi_service_call(server->service, who, &call, &reply);
-        rpmi_serve_unlock(server);
-        REQUIRE(reply.status == 0);
-        *at = reply.offset;
-        return reply.key;
-    }
-    void add(uint8_t kind, uint32_t key, uint64_t offset, uint16_t len, uint8_t flags = 0,
-             Words words_of = {})
-    {
-        rpmi_step step = {};
-        size_t at = list.size();
-
-        step.kind = kind;
-        step.flags = flags;
-        step.len = len;
-        step.key = key;
-        step.offset = offset;
-        step.expect = words_of.expect;
-        step.operand = words_of.operand;
-        step.data = "twelve bytes";
-        list.resize(at + rpmi_step_bytes(&step));
-        rpmi_step_put(&list[at], &step);
-        answer.resize(answer.size() + rpmi_step_result_bytes(&step), 0xee);
-    }
-    int run(uint8_t flags = RPMI_OP_DURABLE)
-    {
-        rpmi_op op = {};
-        rpmi_part part = {};
-
-        op.kind = RPMI_OP_STEPS;
-        op.flags = flags;
-        op.body = list.data();
-        op.body_bytes = list.size();
-        op.into = answer.data();
-        op.len = answer.size();
-        rpmi_serve_lock(server);
-        int err = rpmi_request_do(server, client, &op, &part, &batch);
-        rpmi_serve_unlock(server);
-        return err;
-    }
-    void renew()
-    {
-        list.clear();
-        answer.assign(RPMI_STEPS_ANSWER_HEAD, 0xee);
-    }
-    uint64_t word() const
-    {
-        uint64_t word;
-
-        memcpy(&word, server->dram.base + words_at, sizeof(word));
-        return word;
-    }
-    std::string row(uint64_t offset, size_t len) const
-    {
-        return std::string(reinterpret_cast<char *>(server->pool.base + rows_at + offset), len);
-    }
-    uint32_t done() const
-    {
-        uint32_t done = 99;
-
-        REQUIRE(rpmi_steps_answer_get(answer.data(), RPMI_STEPS_MAX, &done) == 0);
-        return done;
-    }
-
-    support::Server fixture{ without_threads() };
-    rpm_server *server = fixture.get();
-    uint32_t client = 0;
-    uint32_t rows = 0;
-    uint32_t words = 0;
-    uint64_t rows_at = 0;
-    uint64_t words_at = 0;
-    std::vector<unsigned char> list;
-    std::vector<unsigned char> answer = std::vector<unsigned char>(RPMI_STEPS_ANSWER_HEAD, 0xee);
-    rpmi_batch batch;
-};
-
-} // namespace
 
 TEST_CASE("steps: in order, and the stores are fenced before a word is changed", "[unit]")
 {
@@ -167,7 +46,7 @@ TEST_CASE("steps: a list that is invalid or lacks rights changes nothing", "[uni
         { RPM_E_DENIED, [](StepsBench *b) { b->add(RPMI_STEP_READ, 77, 0, 8); } },
         { RPM_E_DENIED, [](StepsBench *b) { b->add(RPMI_STEP_WRITE, 0, 0, 8); } },
         { RPM_E_INVAL, [](StepsBench *b) { b->add(RPMI_STEP_FAA, b->words, 4, 8); } },
-        { RPM_E_PROTO, [](StepsBench *b) { b->list[0] = 9; } },
+        { RPM_E_PROTO, [](StepsBench *b) { b->list[0] = 10; } },
         { RPM_E_PROTO, [](StepsBench *b) { b->list.pop_back(); } },
         { RPM_E_PROTO, [](StepsBench *b) { b->list.resize(RPMI_STEPS_BYTES + 8); } },
         { RPM_E_PROTO, [](StepsBench *b) { b->list.clear(); } },
@@ -206,108 +85,6 @@ TEST_CASE("steps: a word is read once, even if the client changes the answer's m
     CHECK(rpmi_load64(&bench.answer[16]) == 5);
     CHECK(rpmi_load64(&bench.answer[24]) == 5);
     CHECK(rpmi_load64(&bench.answer[32]) == 0);
-}
-
-namespace
-{
-
-// One SUM, carried out: its result, or what the list fails with.
-int sum_at(StepsBench &bench, uint32_t key, uint64_t offset, uint64_t range, uint64_t *sum)
-{
-    rpmi_step step = {};
-
-    step.kind = RPMI_STEP_SUM;
-    step.len = 8;
-    step.key = key;
-    step.offset = offset;
-    step.range = range;
-    step.operand = 77;
-    bench.renew();
-    bench.list.resize(rpmi_step_bytes(&step));
-    rpmi_step_put(bench.list.data(), &step);
-    bench.answer.resize(16, 0xee);
-    int err = bench.run();
-    memcpy(sum, &bench.answer[8], sizeof(*sum));
-    return err;
-}
-
-} // namespace
-
-TEST_CASE("steps: a SUM is that of the bytes in the pool or in DRAM, and changes nothing", "[unit]")
-{
-    StepsBench bench;
-    const unsigned char *rows = bench.server->pool.base + bench.rows_at;
-    const unsigned char *words = bench.server->dram.base + bench.words_at;
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < 8192; i++) {
-        bench.server->pool.base[bench.rows_at + i] = static_cast<unsigned char>(i * 7 + i / 251);
-        bench.server->dram.base[bench.words_at + i] = static_cast<unsigned char>(i * 3 + i / 241);
-    }
-    for (auto [offset, range] : { std::pair<uint64_t, uint64_t>{ 0, 8192 },
-                                  { 1, 8191 },
-                                  { 5, 1 },
-                                  { 8191, 1 },
-                                  { 100, 241 },
-                                  { 3, 4096 } }) {
-        CAPTURE(offset, range);
-        REQUIRE(sum_at(bench, bench.rows, offset, range, &sum) == 0);
-        CHECK(sum == XXH3_64bits_withSeed(rows + offset, range, 77));
-        CHECK(bench.done() == 1);
-        REQUIRE(sum_at(bench, bench.words, offset, range, &sum) == 0);
-        CHECK(sum == XXH3_64bits_withSeed(words + offset, range, 77));
-    }
-    CHECK_FALSE(bench.batch.unfenced);
-    CHECK_FALSE(bench.batch.changed);
-}
-
-TEST_CASE("steps: a SUM of bytes that the client may not read is refused", "[unit]")
-{
-    StepsBench bench;
-    uint64_t sum = 0;
-
-    CHECK(sum_at(bench, bench.rows, 0, 8193, &sum) == RPM_E_RANGE);
-    CHECK(sum_at(bench, bench.rows, 8192, 1, &sum) == RPM_E_RANGE);
-    CHECK(sum_at(bench, bench.rows, UINT64_MAX, 2, &sum) == RPM_E_RANGE);
-    CHECK(sum_at(bench, bench.rows, 0, RPMI_SUM_BYTES_MAX, &sum) == RPM_E_RANGE);
-    CHECK(sum_at(bench, 77, 0, 8, &sum) == RPM_E_DENIED);
-    CHECK(sum == 0xeeeeeeeeeeeeeeee); // nothing was returned
-}
-
-TEST_CASE("steps: a pass ends a client's turn when 1 MiB has been summed for it", "[unit]")
-{
-    StepsBench bench;
-    uint64_t sum = 0;
-    int taken = 0;
-
-    REQUIRE(sum_at(bench, bench.rows, 0, 5000, &sum) == 0); // of another client
-    uint64_t before = bench.batch.summed;
-    CHECK(before == 5000);
-    for (; taken < 1000 && rpmi_batch_may_take(&bench.batch, before); taken++)
-        REQUIRE(sum_at(bench, bench.rows, 0, 8192, &sum) == 0);
-    CHECK(taken == 128);
-    rpmi_batch_begin(&bench.batch);
-    CHECK(rpmi_batch_may_take(&bench.batch, bench.batch.summed));
-}
-
-TEST_CASE("steps: a SUM sees what the steps before it wrote", "[unit]")
-{
-    StepsBench bench;
-    rpmi_step step = {};
-    uint64_t sum = 0;
-
-    step.kind = RPMI_STEP_SUM;
-    step.len = 8;
-    step.key = bench.rows;
-    step.range = 12;
-    bench.add(RPMI_STEP_WRITE, bench.rows, 0, 12, RPMI_STEP_DURABLE);
-    bench.list.resize(bench.list.size() + rpmi_step_bytes(&step));
-    rpmi_step_put(&bench.list[bench.list.size() - rpmi_step_bytes(&step)], &step);
-    bench.answer.resize(16, 0xee);
-    REQUIRE(bench.run() == 0);
-    memcpy(&sum, &bench.answer[8], sizeof(sum));
-    CHECK(bench.done() == 2);
-    CHECK(sum == XXH3_64bits("twelve bytes", 12));
 }
 
 TEST_CASE("steps: a durable write is in the batch's msync where that is the domain", "[unit]")
