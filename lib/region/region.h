@@ -158,7 +158,8 @@ static inline bool rpmi_step_is_atomic(const struct rpm_step *step)
 /* Is its result one word, of 8 bytes, whatever its @len? */
 static inline bool rpmi_step_is_word(const struct rpm_step *step)
 {
-    return rpmi_step_is_atomic(step) || step->kind == RPM_STEP_WATCH || step->kind == RPM_STEP_SUM;
+    return rpmi_step_is_atomic(step) || step->kind == RPM_STEP_WATCH ||
+           step->kind == RPM_STEP_SUM || step->kind == RPM_STEP_COMPARE;
 }
 
 /* watch.c: does the list begin with a WATCH that its link does not carry? */
@@ -169,12 +170,15 @@ uint64_t rpmi_watch_us(const struct rpm_step *step);
  * rpm_region_read(). */
 int rpmi_watch_poll(const struct rpm_step *step, uint64_t *word);
 
-/* sums.c: does the list have a SUM that the link of @region does not carry? */
-bool rpmi_sums_need_reads(const struct rpm_region *region, const struct rpm_step *steps,
-                          uint32_t n);
+/* sums.c: is it a SUM or a COMPARE that the link of @region does not carry? Has the list one? */
+bool rpmi_step_needs_reads(const struct rpm_region *region, const struct rpm_step *step);
+bool rpmi_steps_need_reads(const struct rpm_region *region, const struct rpm_step *steps,
+                           uint32_t n);
 /* Read the range of a SUM that was checked, and store its checksum. The errors of
  * rpm_region_read(). */
 int rpmi_sum_read(const struct rpm_step *step);
+/* compare.c: the same for both ranges of a COMPARE. */
+int rpmi_compare_read(const struct rpm_step *step);
 
 /* results.c: decode the @answer to a list and copy the results to the user's memory: of the @done
  * steps that were carried out, and of the step that ended the list. 0, or RPM_E_PROTO. */

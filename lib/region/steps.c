@@ -22,6 +22,8 @@ _Static_assert((int)RPM_STEP_CAS == (int)RPMI_STEP_CAS, "same numbers");
 _Static_assert((int)RPM_STEP_FAA == (int)RPMI_STEP_FAA, "same numbers");
 _Static_assert((int)RPM_STEP_WATCH == (int)RPMI_STEP_WATCH, "same numbers");
 _Static_assert((int)RPM_STEP_SUM == (int)RPMI_STEP_SUM, "same numbers");
+_Static_assert((int)RPM_STEP_COMPARE == (int)RPMI_STEP_COMPARE, "same numbers");
+_Static_assert(RPM_COMPARE_BYTES_MAX * 2 == RPMI_SUM_BYTES_MAX, "both ranges count");
 _Static_assert(RPM_WATCH_US_MAX == RPMI_WATCH_US_MAX, "same numbers");
 _Static_assert(RPM_SUM_BYTES_MAX == RPMI_SUM_BYTES_MAX, "same numbers");
 _Static_assert((int)RPM_STEP_MUST == (int)RPMI_STEP_MUST, "same numbers");
@@ -32,10 +34,16 @@ _Static_assert(2 * RPMI_STEPS_BYTES <= RPMI_BOUNCE_BYTES, "list and answer fit")
 struct size {
     uint32_t list;
     uint32_t answer;
-    uint64_t summed; /* bytes of the ranges of SUMs */
+    uint64_t summed; /* bytes of the ranges of SUMs and COMPAREs */
     bool reads;      /* the list only reads */
     bool durable;    /* a step of the list promises durability */
 };
+
+/* Is its @len that of a range, of which only a word is returned? */
+static bool has_range(const struct rpm_step *step)
+{
+    return step->kind == RPM_STEP_SUM || step->kind == RPM_STEP_COMPARE;
+}
 
 /* The step as it is encoded. */
 static struct rpmi_step step_of(const struct rpm_step *step)
@@ -56,8 +64,13 @@ static struct rpmi_step step_of(const struct rpm_step *step)
     RPM_ASSERT(step->region->link_generation == step->region->conn->generation);
     if (step->kind == RPM_STEP_WATCH)
         made.operand = rpmi_watch_us(step);
-    if (step->kind == RPM_STEP_SUM)
+    if (has_range(step))
         made.range = step->len;
+    if (step->kind == RPM_STEP_COMPARE) {
+        RPM_ASSERT(step->other->link_generation == step->other->conn->generation);
+        made.other_key = step->other->key;
+        made.other_offset = step->other_offset;
+    }
     if (step->kind != RPM_STEP_WRITE)
         return made;
     made.flags |= plan->level == RPM_DURABLE ? RPMI_STEP_DURABLE : 0;
@@ -70,9 +83,10 @@ static int check_shape(const struct rpm_step *step)
     bool must = step->flags == RPM_STEP_MUST;
     bool known = step->kind >= RPM_STEP_READ && step->kind <= RPM_STEP_FAA;
 
-    if (!known && step->kind != RPM_STEP_WATCH && step->kind != RPM_STEP_SUM)
-        return rpmi_fail(RPM_E_INVAL, "a step of kind %u, known are %u to %u, %u and %u",
-                         step->kind, RPM_STEP_READ, RPM_STEP_FAA, RPM_STEP_WATCH, RPM_STEP_SUM);
+    if (!known && step->kind != RPM_STEP_WATCH && !has_range(step))
+        return rpmi_fail(RPM_E_INVAL, "a step of kind %u, known are %u to %u, %u, %u and %u",
+                         step->kind, RPM_STEP_READ, RPM_STEP_FAA, RPM_STEP_WATCH, RPM_STEP_SUM,
+                         RPM_STEP_COMPARE);
     if (step->flags != 0 && !must)
         return rpmi_fail(RPM_E_INVAL, "step flags %#x, known are %#x", step->flags,
                          (unsigned)RPM_STEP_MUST);
@@ -101,14 +115,26 @@ static int check_watch(const struct rpm_step *step, bool first)
 
 static bool only_reads(const struct rpm_step *step)
 {
-    return step->kind == RPM_STEP_READ || step->kind == RPM_STEP_WATCH ||
-           step->kind == RPM_STEP_SUM;
+    return step->kind == RPM_STEP_READ || step->kind == RPM_STEP_WATCH || has_range(step);
 }
 
 /* How many bytes at the server it reads or changes. */
 static uint64_t reach_of(const struct rpm_step *step)
 {
-    return rpmi_step_is_word(step) && step->kind != RPM_STEP_SUM ? WORD_BYTES : step->len;
+    return rpmi_step_is_word(step) && !has_range(step) ? WORD_BYTES : step->len;
+}
+
+/* The other range of a COMPARE. */
+static int check_other(const struct rpm_region *region, const struct rpm_step *step)
+{
+    int err;
+
+    RPM_ASSERT(step->other != NULL);
+    if (step->other->conn != region->conn)
+        return rpmi_fail(RPM_E_INVAL, "a COMPARE with a region of another connection; open both "
+                                      "regions on one");
+    err = rpmi_region_readable(step->other);
+    return err != 0 ? err : rpmi_region_bounds(step->other, step->other_offset, step->len);
 }
 
 static int check_step(const struct rpm_region *region, const struct rpm_step *step)
@@ -126,6 +152,8 @@ static int check_step(const struct rpm_region *region, const struct rpm_step *st
     err = only_reads(step) ? rpmi_region_readable(at) : rpmi_region_writable(at);
     if (err == 0 && !rpmi_step_is_atomic(step))
         err = rpmi_region_bounds(at, step->offset, reach_of(step));
+    if (err == 0 && step->kind == RPM_STEP_COMPARE)
+        err = check_other(region, step);
     if (err != 0 || only_reads(step))
         return err;
     if (at->claim.log != NULL && at->claim.log != region->claim.log)
@@ -143,7 +171,8 @@ static int check_size(const struct size *size)
                          size->list, size->answer, RPMI_STEPS_BYTES);
     if (size->summed > RPM_SUM_BYTES_MAX)
         return rpmi_fail(RPM_E_TOOBIG,
-                         "a list with SUMs of %" PRIu64 " bytes together, maximum %u; split it",
+                         "a list with SUMs and COMPAREs of %" PRIu64
+                         " bytes together, maximum %u; split it",
                          size->summed, RPM_SUM_BYTES_MAX);
     return 0;
 }
@@ -174,7 +203,7 @@ static int check(const struct rpm_region *region, const struct rpm_step *steps, 
         step = step_of(&steps[i]);
         size->list += rpmi_step_bytes(&step);
         size->answer += rpmi_step_result_bytes(&step);
-        size->summed += step.range; /* of each at most the region's bytes: no overflow */
+        size->summed += rpmi_step_summed(&step); /* of regions: no overflow */
         size->reads = size->reads && only_reads(&steps[i]);
         size->durable = size->durable || (step.flags & RPMI_STEP_DURABLE) != 0;
     }
@@ -227,9 +256,9 @@ int rpm_steps_async(struct rpm_region *region, const struct rpm_step *steps, uin
     if (err == 0 && rpmi_watch_needs_polls(steps))
         err = rpmi_fail(RPM_E_NOCAP, "the server cannot hold a list that begins with a WATCH for "
                                      "this link; rpm_steps_run() reads the word instead");
-    if (err == 0 && rpmi_sums_need_reads(region, steps, n))
-        err = rpmi_fail(RPM_E_NOCAP, "the server cannot carry out a SUM: it has an older librpm; "
-                                     "rpm_steps_run() reads the range instead");
+    if (err == 0 && rpmi_steps_need_reads(region, steps, n))
+        err = rpmi_fail(RPM_E_NOCAP, "the server has an older librpm, which does not know SUM or "
+                                     "COMPARE; rpm_steps_run() reads the ranges instead");
     if (err != 0)
         return err;
     task.len = rpmi_align_up(size.list, RPMI_LINE_BYTES) + size.answer;
@@ -251,7 +280,7 @@ static int run(struct rpm_region *region, const struct rpm_step *steps, uint32_t
     int err = check(region, steps, n, &size);
 
     RPM_ASSERT(err != 0 || !rpmi_watch_needs_polls(steps)); /* the server would refuse it */
-    RPM_ASSERT(err != 0 || !rpmi_sums_need_reads(region, steps, n)); /* the same */
+    RPM_ASSERT(err != 0 || !rpmi_steps_need_reads(region, steps, n)); /* the same */
     if (err == 0 && !size.reads)
         err = rpmi_region_writable(region);
     if (err != 0)
@@ -265,10 +294,10 @@ static int run(struct rpm_region *region, const struct rpm_step *steps, uint32_t
     return rpmi_region_result(region, err);
 }
 
-/* The same where the server cannot carry out a SUM: compute it here, between the lists of the steps
- * before it and behind it. */
-static int run_around_sums(struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
-                           uint32_t *done)
+/* The same where the server cannot carry out a SUM or a COMPARE: read its ranges here, between the
+ * lists of the steps before it and behind it. */
+static int run_around_reads(struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
+                            uint32_t *done)
 {
     struct size size;
     uint32_t at = 0;
@@ -276,16 +305,17 @@ static int run_around_sums(struct rpm_region *region, const struct rpm_step *ste
     int err = check(region, steps, n, &size);
 
     while (err == 0 && at < n && !ended) {
-        uint32_t between = 0; /* steps up to the next SUM */
+        uint32_t between = 0; /* steps up to the next such one */
         uint32_t carried_out = 0;
 
-        while (at + between < n && steps[at + between].kind != RPM_STEP_SUM)
+        while (at + between < n && !rpmi_step_needs_reads(region, &steps[at + between]))
             between++;
         if (between > 0) {
             err = run(region, &steps[at], between, &carried_out);
             ended = carried_out < between;
         } else {
-            err = rpmi_sum_read(&steps[at]);
+            err = steps[at].kind == RPM_STEP_SUM ? rpmi_sum_read(&steps[at])
+                                                 : rpmi_compare_read(&steps[at]);
             carried_out = 1;
         }
         at += carried_out;
@@ -298,8 +328,8 @@ static int run_around_sums(struct rpm_region *region, const struct rpm_step *ste
 static int run_at_once(struct rpm_region *region, const struct rpm_step *steps, uint32_t n,
                        uint32_t *done)
 {
-    if (RPMI_UNLIKELY(rpmi_sums_need_reads(region, steps, n)))
-        return run_around_sums(region, steps, n, done);
+    if (RPMI_UNLIKELY(rpmi_steps_need_reads(region, steps, n)))
+        return run_around_reads(region, steps, n, done);
     return run(region, steps, n, done);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * sums.c: a SUM at an older server, which cannot compute it: the client then reads the range, piece
- * by piece, and computes the checksum itself.
+ * by piece, and computes the checksum itself. compare.c does so for a COMPARE.
  *
  * Tests: tests/unit/region/sums_test.cpp, tests/conform/sum_test.cpp
  */
@@ -10,12 +10,23 @@
 #include "base/assert.h"
 #include "base/sum.h"
 
-bool rpmi_sums_need_reads(const struct rpm_region *region, const struct rpm_step *steps, uint32_t n)
+bool rpmi_step_needs_reads(const struct rpm_region *region, const struct rpm_step *step)
 {
-    if (RPMI_LIKELY((region->conn->link->flags & RPMI_LINK_SUM) != 0))
+    uint32_t flags = region->conn->link->flags;
+
+    return (step->kind == RPM_STEP_SUM && (flags & RPMI_LINK_SUM) == 0) ||
+           (step->kind == RPM_STEP_COMPARE && (flags & RPMI_LINK_COMPARE) == 0);
+}
+
+bool rpmi_steps_need_reads(const struct rpm_region *region, const struct rpm_step *steps,
+                           uint32_t n)
+{
+    const uint32_t both = RPMI_LINK_SUM | RPMI_LINK_COMPARE;
+
+    if (RPMI_LIKELY((region->conn->link->flags & both) == both))
         return false;
     for (uint32_t i = 0; i < n && i < RPM_STEPS_MAX; i++)
-        if (steps[i].kind == RPM_STEP_SUM)
+        if (rpmi_step_needs_reads(region, &steps[i]))
             return true;
     return false;
 }

@@ -465,7 +465,7 @@ Link::Link(Server *remote, const Setup &setup, const rpmi_link_opts &opts)
     link.ops = ops_table();
     link.flags = (setup.synchronous ? RPMI_LINK_COMPLETES_ON_POST : 0) |
                  (setup.steps ? RPMI_LINK_STEPS : 0) | (setup.watch ? RPMI_LINK_WATCH : 0) |
-                 (setup.sum ? RPMI_LINK_SUM : 0);
+                 (setup.sum ? RPMI_LINK_SUM : 0) | (setup.compare ? RPMI_LINK_COMPARE : 0);
     link.fast_path = setup.synchronous && setup.fast_path ? fast_table() : nullptr;
     link.depth = opts.depth;
     link.facts = rpm_facts_init();

@@ -150,6 +150,7 @@ struct Setup {
     bool steps = true;      // it carries lists of steps
     bool watch = false;     // and holds those that begin with a WATCH; its pauses are the server's
     bool sum = true;        // and computes SUMs
+    bool compare = true;    // and carries out COMPAREs
     uint32_t methods = 0;   // bits; 0: all that a queued link has, or STORE for a synchronous one
     uint32_t domain = RPM_DOMAIN_ADR;
     uint32_t ddio = RPM_NO;

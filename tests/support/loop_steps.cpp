@@ -3,6 +3,7 @@
 #include "support/loop.h"
 
 extern "C" {
+#include "base/differ.h"
 #include "base/sum.h"
 #include "wire/steps.h"
 }
@@ -16,16 +17,21 @@ struct Walk {
     bool durable;
 };
 
+static bool has_range(const rpmi_step *step)
+{
+    return step->kind == RPMI_STEP_SUM || step->kind == RPMI_STEP_COMPARE;
+}
+
 static rpmi_op op_of(const rpmi_step *step)
 {
     static const uint8_t kinds[] = { 0, RPMI_OP_READ, RPMI_OP_COPY, RPMI_OP_CAS, RPMI_OP_FAA,
-                                     0, RPMI_OP_READ, RPMI_OP_READ };
+                                     0, RPMI_OP_READ, RPMI_OP_READ, 0,           RPMI_OP_READ };
     rpmi_op op = {};
 
     op.kind = kinds[step->kind];
     op.key = step->key;
     op.offset = step->offset;
-    op.len = step->kind == RPMI_STEP_SUM ? step->range : step->len;
+    op.len = has_range(step) ? step->range : step->len;
     op.body = step->data;
     op.body_bytes = step->kind == RPMI_STEP_WRITE ? step->len : 0;
     op.expect = step->expect;
@@ -39,6 +45,16 @@ static int find_span(Link *link, const rpmi_op &op, rpmi_span *span)
                                rpmi_op_right(op.kind), span);
 }
 
+// Of the other range of a COMPARE.
+static rpmi_op other_of(const rpmi_step *step)
+{
+    rpmi_op op = op_of(step);
+
+    op.key = step->other_key;
+    op.offset = step->other_offset;
+    return op;
+}
+
 static int step_may(void *context, const rpmi_step *step)
 {
     rpmi_span span = {};
@@ -49,6 +65,13 @@ static int step_may(void *context, const rpmi_step *step)
     if (step->kind == RPMI_STEP_SUM &&
         (static_cast<Walk *>(context)->link->link.flags & RPMI_LINK_SUM) == 0)
         return RPM_E_NOCAP;
+    if (step->kind == RPMI_STEP_COMPARE) {
+        if ((static_cast<Walk *>(context)->link->link.flags & RPMI_LINK_COMPARE) == 0)
+            return RPM_E_NOCAP;
+        int err = find_span(static_cast<Walk *>(context)->link, other_of(step), &span);
+        if (err != 0)
+            return err;
+    }
     return find_span(static_cast<Walk *>(context)->link, op_of(step), &span);
 }
 
@@ -85,12 +108,21 @@ static int step_act(void *context, const rpmi_step *step, void *result)
     if (step->kind == RPMI_STEP_WATCH && hold(walk, step) != 0)
         return RPM_E_LOST;
     REQUIRE(find_span(walk->link, pending.op, &span) == 0);
-    std::vector<unsigned char> range(step->kind == RPMI_STEP_SUM ? step->range : 0);
+    std::vector<unsigned char> range(has_range(step) ? step->range : 0);
     pending.op.into = range.empty() ? result : range.data();
     if (walk->durable)
         pending.op.flags = step->flags & RPMI_STEP_DURABLE;
     act(walk->link, pending, span, false);
-    if (!range.empty()) {
+    if (step->kind == RPMI_STEP_COMPARE) {
+        std::vector<unsigned char> other(step->range);
+        Pending second = { other_of(step), {} };
+
+        REQUIRE(find_span(walk->link, second.op, &span) == 0);
+        second.op.into = other.data();
+        act(walk->link, second, span, false);
+        uint64_t at = rpmi_differ_at(range.data(), other.data(), step->range);
+        memcpy(result, &at, sizeof(at));
+    } else if (!range.empty()) {
         uint64_t sum = XXH3_64bits_withSeed(range.data(), range.size(), step->operand);
 
         memcpy(result, &sum, sizeof(sum));

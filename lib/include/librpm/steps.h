@@ -24,6 +24,11 @@
  * not prove damage: exclude the writers by a lock or a claim and have the range summed again, or
  * read a version of the bytes before and behind the SUM, and repeat all while the two differ.
  *
+ * A COMPARE says where two ranges of regions first differ. Only the offset is returned, so a client
+ * that looks for equal bytes, to keep them once, or for what has changed, receives 8 bytes and not
+ * both ranges. What is said above of other clients holds for it as well: two ranges that were found
+ * equal may differ by now.
+ *
  * Each step sees the effects of the steps before it. Another client that sees the effect of a CAS,
  * a FAA or a WRITE to a DRAM region also sees all writes of the steps before it: it never sees a
  * lock free before it sees the rows that were written under the lock. No other order is promised to
@@ -41,21 +46,25 @@ extern "C" {
 #define RPM_STEPS_MAX 64         /* in one list */
 #define RPM_WATCH_US_MAX 1000000 /* a WATCH waits so long at most */
 #define RPM_SUM_BYTES_MAX                                                                          \
-    (1u << 20) /* of the ranges of all SUMs in a list: other clients wait
-                                        while the server's CPU computes, some 0.1 ms */
+    (1u << 20) /* of the ranges of all SUMs and COMPAREs in a list: other clients
+                                        wait while the server's CPU computes, some 0.1 ms */
+#define RPM_COMPARE_BYTES_MAX (RPM_SUM_BYTES_MAX / 2) /* of each range of a COMPARE: both count */
 
 enum rpm_step_kind {
-    RPM_STEP_READ = 1,  /* @len bytes to @into */
-    RPM_STEP_WRITE = 2, /* @len bytes of @data, brought to the region's level */
-    RPM_STEP_CAS = 3,   /* one aligned 8-byte word of a DRAM region: if it equals @expect, it
+    RPM_STEP_READ = 1,   /* @len bytes to @into */
+    RPM_STEP_WRITE = 2,  /* @len bytes of @data, brought to the region's level */
+    RPM_STEP_CAS = 3,    /* one aligned 8-byte word of a DRAM region: if it equals @expect, it
                            becomes @operand; the old value to @into */
-    RPM_STEP_FAA = 4,   /* such a word: @operand is added; the old value to @into */
-    RPM_STEP_WATCH = 6, /* the first step only: wait until an aligned 8-byte word differs from
+    RPM_STEP_FAA = 4,    /* such a word: @operand is added; the old value to @into */
+    RPM_STEP_WATCH = 6,  /* the first step only: wait until an aligned 8-byte word differs from
                            @expect, but at most @operand microseconds; its value to @into. If it
                            does not differ by then, the list ends here */
-    RPM_STEP_SUM = 7    /* the XXH3 checksum, of 64 bits, of @len bytes with the seed @operand to
+    RPM_STEP_SUM = 7,    /* the XXH3 checksum, of 64 bits, of @len bytes with the seed @operand to
                            @into, as 8 bytes: XXH3_64bits_withSeed() of libxxhash returns the same
                            value, with the seed 0 XXH3_64bits() too */
+    RPM_STEP_COMPARE = 9 /* how many bytes, of @len, are the same from the start of this range and
+                            of that at @other_offset of @other on, to @into, as 8 bytes: @len if
+                            the ranges are equal, else the offset of the first difference */
 };
 
 enum rpm_step_flag {
@@ -68,15 +77,17 @@ struct rpm_step {
     uint32_t flags;            /* enum rpm_step_flag */
     struct rpm_region *region; /* of the same connection */
     uint64_t offset;           /* bytes from the start of that region */
-    void *into;                /* out: the bytes read, the old value, or the checksum; NULL: not
-                                  wanted */
-    const void *data;          /* WRITE */
-    uint64_t len;              /* READ, WRITE: bytes, at least 1; SUM: 1..RPM_SUM_BYTES_MAX; a CAS,
-                                  FAA or WATCH has 8 */
-    uint64_t expect;           /* CAS; READ with MUST; WATCH */
-    uint64_t operand;          /* CAS, FAA; WATCH: microseconds, 1..RPM_WATCH_US_MAX, of which at
+    void *into;               /* out: the bytes read, the old value, the checksum, or how many bytes
+                                  are the same; NULL: not wanted */
+    const void *data;         /* WRITE */
+    uint64_t len;             /* READ, WRITE: bytes, at least 1; SUM: 1..RPM_SUM_BYTES_MAX;
+                                  COMPARE: 1..RPM_COMPARE_BYTES_MAX; a CAS, FAA or WATCH has 8 */
+    uint64_t expect;          /* CAS; READ with MUST; WATCH */
+    uint64_t operand;         /* CAS, FAA; WATCH: microseconds, 1..RPM_WATCH_US_MAX, of which at
                                   most half of the connection's timeout_us is waited; SUM: the
                                   seed */
+    struct rpm_region *other; /* COMPARE: of the same connection, or the same region */
+    uint64_t other_offset;    /* COMPARE: bytes from the start of that region */
 };
 
 /**
@@ -104,12 +115,13 @@ struct rpm_step {
  *           follows.
  * Errors:   RPM_E_NOCAP (the link carries no lists, or an atomic on a persistent region, or a
  *           WATCH where the server cannot hold lists: a direct link, the device model, an older
- *           server; or a SUM at an older server; rpm_steps_run() can),
+ *           server; or a SUM or COMPARE at an older server; rpm_steps_run() can),
  *           RPM_E_TOOBIG (more than RPM_STEPS_MAX; or the message exceeds 4096 bytes, in which a
  *           READ takes 16 bytes, 24 with MUST, a WRITE 16 and its bytes, a CAS, WATCH or SUM 32, a
- *           FAA 24; or the answer exceeds 4096 bytes, in which the first 8 are a header, a READ
- *           takes its bytes and a CAS, FAA, WATCH or SUM 8; each rounded up to a multiple of 8; or
- *           more than RPM_SUM_BYTES_MAX bytes in all SUMs), RPM_E_RANGE, RPM_E_INVAL,
+ *           COMPARE 40, a FAA 24; or the answer exceeds 4096 bytes, in which the first 8 are a
+ *           header, a READ takes its bytes and a CAS, FAA, WATCH, SUM or COMPARE 8; each rounded up
+ *           to a multiple of 8; or more than RPM_SUM_BYTES_MAX bytes in all SUMs, and both ranges
+ *           of all COMPAREs), RPM_E_RANGE, RPM_E_INVAL,
  *           RPM_E_FENCED, RPM_E_BUSY, RPM_E_LOST; in the completion also RPM_E_IO, RPM_E_TIMEDOUT,
  *           RPM_E_PROTO.
  * Threads:  one per conn; a CAS or FAA is atomic against every other client of this server.
@@ -123,8 +135,9 @@ RPM_MUST_CHECK int rpm_steps_async(struct rpm_region *region, const struct rpm_s
  * rpm_steps_run: carry out a list of steps and wait until it has completed. Where the server cannot
  * hold a list that begins with a WATCH, this call reads the word until it has changed, with pauses
  * that grow to 1 ms, and then has the other steps carried out. Where the server is too old for a
- * SUM, this call reads the range and computes the same value; the steps before it and behind it are
- * lists of their own, so that RPM_E_FENCED may come after the first of them were carried out.
+ * SUM or a COMPARE, this call reads the ranges and computes the same value; the steps before it and
+ * behind it are lists of their own, so that RPM_E_FENCED may come after the first of them were
+ * carried out.
  *
  * @region  as rpm_steps_async() has it. Borrowed.
  * @steps   Borrowed until return, with all that they point to.
@@ -136,8 +149,8 @@ RPM_MUST_CHECK int rpm_steps_async(struct rpm_region *region, const struct rpm_s
  *           rpm_steps_async().
  * Errors:   as rpm_steps_async() but RPM_E_BUSY.
  * Threads:  one per conn.
- * Cost:     one round trip, and with a WATCH the time that it waits; for a SUM, at some 10 GB/s,
- *           the time of the CPU that computes it; no allocation.
+ * Cost:     one round trip, and with a WATCH the time that it waits; for a SUM or a COMPARE, at
+ *           some 10 GB/s, the time of the CPU that carries it out; no allocation.
  * Source:   as rpm_steps_async().
  */
 RPM_MUST_CHECK int rpm_steps_run(struct rpm_region *region, const struct rpm_step *steps,
