@@ -21,8 +21,9 @@
 #define FOLLOW_READS 16u    /* empty reads at the tail, between two notices to the writer */
 #define CHECK_NS 100000000u /* wait at the tail before checking behind it; then doubled */
 
-/* Read at least @need bytes from next_lsn on again. */
-static int fetch(struct rpm_reader *reader, uint64_t need)
+/* Read at least @need bytes from next_lsn on again. Unless @fresh is set, they may have been copied
+ * ahead, and be older than this call, and fewer; it is set if they are not. */
+static int fetch(struct rpm_reader *reader, uint64_t need, bool *fresh)
 {
     struct rpm_log *log = reader->log;
     uint64_t position = reader->next_lsn % log->capacity;
@@ -30,17 +31,20 @@ static int fetch(struct rpm_reader *reader, uint64_t need)
     int err;
 
     RPM_ASSERT(need <= log->capacity - position);
+    if (!*fresh && rpmi_read_ahead_take(reader))
+        return 0;
     if (len > reader->buffer_bytes)
         len = need > reader->buffer_bytes ? need : reader->buffer_bytes;
     if (len > log->capacity - position)
         len = log->capacity - position;
     reader->have = 0;
-    err = rpmi_conn_read(log->conn, log->read_key, RPMI_LOG_HEADER_BYTES + position, reader->buffer,
-                         len);
+    err = rpmi_read_ahead_fetch(reader, len);
     if (err != 0)
         return err;
     RPM_ASSERT(len >= need && len <= log->capacity);
+    *fresh = true;
     rpmi_reader_filled(reader, len);
+    reader->read_ahead.wanted = reader->ahead >= reader->buffer_bytes;
     return 0;
 }
 
@@ -200,8 +204,7 @@ static int find_frame(struct rpm_reader *reader, struct rpmi_frame *frame)
             rpmi_epoch_belongs(&reader->head, frame, reader->prior_epoch))
             return 1;
         if (missing != 0 || !fresh) {
-            fresh = true;
-            err = fetch(reader, missing != 0 ? missing : RPMI_LINE_BYTES);
+            err = fetch(reader, missing != 0 ? missing : RPMI_LINE_BYTES, &fresh);
         } else if (!refreshed &&
                    (head_is_stale(reader, verdict, frame) || may_be_trimmed(reader))) {
             uint64_t turn_seen = reader->head.turn;
@@ -233,6 +236,9 @@ static void note_tail(struct rpm_reader *reader)
 static void pace_reads(struct rpm_reader *reader, bool plenty)
 {
     /* At the tail read one line only: reading where the writer is about to write slows it. */
+    if (reader->read_ahead.wanted && plenty)
+        rpmi_read_ahead_begin(reader);
+    reader->read_ahead.wanted = false;
     if (!plenty)
         reader->ahead = RPMI_LINE_BYTES;
     else if (rpmi_reader_buffered(reader, RPMI_LINE_BYTES) == NULL &&
@@ -249,6 +255,7 @@ static int restart(struct rpm_reader *reader)
     int err;
 
     reader->have = 0;
+    rpmi_read_ahead_drop(reader);
     reader->waiting_at = RPM_LSN_NONE;
     reader->idle_reads = RPMI_IDLE_READS_MAX;
     err = rpmi_reader_plan(reader, reader->persist_plan.level);

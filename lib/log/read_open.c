@@ -141,7 +141,7 @@ int rpmi_reader_plan(struct rpm_reader *reader, uint32_t level)
 }
 
 /* Allocate room for the largest record; pages that no record needs are never touched. */
-static int make_buffer(struct rpm_reader *reader, uint64_t ahead)
+static int make_buffer(struct rpm_reader *reader, uint64_t ahead, bool copies)
 {
     uint64_t room = RPMI_FRAME_HEADER_BYTES + RPMI_RECORD_MAX;
 
@@ -149,7 +149,10 @@ static int make_buffer(struct rpm_reader *reader, uint64_t ahead)
         room = ahead;
     if (room > reader->log->capacity)
         room = reader->log->capacity;
+    if (copies && room < RPMI_AHEAD_FRONT + ahead)
+        room = RPMI_AHEAD_FRONT + ahead;
     reader->buffer_bytes = ahead;
+    reader->buffer_room = room;
     reader->buffer = rpmi_alloc(room, sizeof(uint64_t));
     return reader->buffer == NULL ? RPM_E_NOMEM : 0;
 }
@@ -208,9 +211,11 @@ int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,
     fresh->idle_reads = RPMI_IDLE_READS_MAX;
     fresh->waiting_at = RPM_LSN_NONE;
     fresh->generation = log->reader_generation;
-    err = make_buffer(fresh, ours.buffer_bytes);
+    err = make_buffer(fresh, ours.buffer_bytes, ours.engine != NULL);
     if (err == 0)
         err = rpmi_reader_plan(fresh, ours.level);
+    if (err == 0 && ours.engine != NULL)
+        err = rpmi_read_ahead_open(fresh, ours.engine);
     if (err == 0)
         err = start(fresh, ours.from_lsn);
     if (err != 0) {
@@ -231,6 +236,7 @@ void rpm_reader_close(struct rpm_reader **reader)
     if (*reader == NULL)
         return;
     rpmi_reader_cold_drop(*reader);
+    rpmi_read_ahead_close(*reader);
     rpmi_free((*reader)->buffer);
     rpmi_free(*reader);
     *reader = NULL;

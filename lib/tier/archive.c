@@ -83,6 +83,7 @@ static int start(struct rpm_archiver *archiver)
         return err;
     opts.from_lsn = lsn;
     opts.level = RPMI_CANARY(STORE_VISIBLE) ? RPM_VISIBLE : RPM_DURABLE;
+    opts.engine = archiver->tier->engine;
     err = rpm_reader_open(archiver->log, &opts, &archiver->reader);
     if (err == 0) {
         archiver->stored_lsn = lsn;

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/opts.h"
+#include "copy/copier.h"
 #include "tier/s3_library.h"
 
 #include <inttypes.h>
@@ -122,7 +123,7 @@ static int opts_read(const struct rpm_tier_opts *opts, struct rpm_tier_opts *our
         return rpmi_fail(RPM_E_INVAL,
                          "segment_span is %" PRIu64 "; expected is a power of two from %u to %u",
                          ours->segment_span, RPMI_SEGMENT_SPAN_MIN, RPMI_SEGMENT_SPAN_MAX);
-    return 0;
+    return ours->engine != NULL ? rpmi_copier_check(ours->engine, &ours->engine) : 0;
 }
 
 static int open_store(const char *where, struct rpmi_store **store)
@@ -149,6 +150,7 @@ int rpm_tier_open(const char *where, const struct rpm_tier_opts *opts, struct rp
         return RPM_E_NOMEM;
     fresh->cold.ops = &COLD_OPS;
     fresh->span = ours.segment_span;
+    fresh->engine = ours.engine;
     (void)snprintf(fresh->cold.where, sizeof(fresh->cold.where), "%s", where);
     err = open_store(where, &fresh->store);
     if (err == 0 && fresh->store->named_early) {

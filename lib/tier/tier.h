@@ -20,7 +20,8 @@
 struct rpm_tier {
     struct rpmi_cold cold; /* first: lib/log sees this part */
     struct rpmi_store *store;
-    uint64_t span; /* LSNs of a segment */
+    uint64_t span;      /* LSNs of a segment */
+    const char *engine; /* by which archivers read; NULL: none */
     struct rpmi_names names;
     /* Of a store with named_early: segments that were read whole, the last so many; else NULL. */
     struct rpmi_segment_name *proven;

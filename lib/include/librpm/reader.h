@@ -22,6 +22,12 @@ struct rpm_reader_opts {
     struct rpm_tier *tier; /* of <librpm/tier.h>: records that were trimmed, or are damaged in the
                               log, are read from its segments; NULL: they are RPM_E_TRIMMED or
                               RPM_E_CORRUPT. Borrowed until rpm_reader_close() */
+    const char *engine;    /* the copy engine by which the reader has bytes of the log: "cpu", this
+                              CPU, from a pool that is mapped (shm: direct); "rdma", READs of the
+                              link, on a link that completes later with the next bytes under way
+                              while the records of the last ones are returned. NULL: a READ at a
+                              time. Bytes that an engine does not copy are read so too, and counted
+                              in rpm_conn_stats.copy_fallbacks. Borrowed until return */
 };
 
 static inline struct rpm_reader_opts rpm_reader_opts_init(void)
@@ -52,7 +58,8 @@ struct rpm_record {
  *           head + capacity, or no record begins there), RPM_E_NOCAP (level), RPM_E_OPTS,
  *           RPM_E_INVAL, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_CORRUPT (the head is
  *           damaged, or the record at from_lsn is, and no segment has it); with a tier those of
- *           rpm_tier_reader_open().
+ *           rpm_tier_reader_open(); with an engine RPM_E_INVAL (unknown), RPM_E_NOCAP (it does not
+ *           reach the pool), RPM_E_LIMIT (rdma takes the place of a log on the connection).
  * Threads:  one per conn.
  * Cost:     one read of the log's head; allocates all that the reader will ever need.
  */
