@@ -2,10 +2,10 @@
 /*
  * second_thread.h: calls that block, on a thread of their own.
  *
- * To connect, to claim logs, to recover for a dead coordinator, and to close a connection in order
- * blocks a thread until the server answers, at most for Options::timeout_us. On the session's
- * thread no coroutine would run meanwhile; so a second thread makes these calls, and writes to an
- * eventfd when they have ended: session_join.cc off_thread().
+ * Calls that connect, claim logs, recover for a dead coordinator, or close a connection block their
+ * thread until the server answers, at most for Options::timeout_us. On the session's thread no
+ * coroutine would run meanwhile; so Session::on_second_thread() (session_join.cc) has a second
+ * thread make these calls, which writes to an eventfd when they have returned.
  *
  * Tests: tests/unit/dtx/engine/base/second_thread_test.cpp
  */
