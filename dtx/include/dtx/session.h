@@ -174,8 +174,10 @@ class Session
     Scheduler::Readable readable(int fd);
     /* Awaited: continue at @until_ns of now_ns() or soon after. */
     Scheduler::Sleep sleep_until(uint64_t until_ns);
-    /* Awaited: as Cluster::inherit() and Cluster::recover(), which block a thread until the servers
-     * have answered. A second thread calls them, and the other coroutines of this session go on. */
+    /* Awaited: a second thread calls Cluster::inherit() or Cluster::recover(), which block until
+     * the servers have answered, and the other coroutines of this session go on meanwhile. Throws
+     * what these throw; Error, RPM_E_NOMEM: no descriptor or no thread is left. With
+     * Options::interleave or Options::dial, in tests, the session's own thread calls them. */
     Task<bool> inherit(uint32_t coordinator);
     Task<void> recover(uint32_t coordinator);
     /* For a program that is about to end: from @until_ns of now_ns() on no call waits for servers
@@ -195,7 +197,7 @@ class Session
     struct State;
     struct Opening;
 
-    /* While it lives, a coroutine joins again, and no attempt begins. */
+    /* While an object of this class exists, one coroutine joins again, and no attempt begins. */
     struct Joining {
         explicit Joining(State &all);
         Joining(Joining &&other) noexcept : state(std::exchange(other.state, nullptr)) {}

@@ -19,9 +19,11 @@
  * 10 ms, or four times its average time, the writer sends it no order for 1 s, and for twice as
  * long after each further failure, up to about a minute.
  *
- * Without more a writer begins by asking the server, and asks the agent about one of a hundred
- * groups of records to learn what it takes. With "...,agent=URL,calibration=FILE" it begins with
- * the times in a file that rpm-pathbench --calibrate has measured, and replaces them by its own.
+ * A writer without a calibration first has the server flush its records, and asks the agent about
+ * one group of records in a hundred to measure how long it takes. With
+ * "...,agent=URL,calibration=FILE" it begins with the times that rpm-pathbench --calibrate has
+ * written to FILE, asks the faster of the two from the first group on, and replaces these times by
+ * what it measures.
  *
  * An agent has three loops: the two of its front, which is a server (<librpm/server.h>) that its
  * clients connect to, and rpm_agent_work().
@@ -77,8 +79,9 @@ struct rpm_agent_stats {
     uint64_t dials;      /* connections made to the server */
     uint64_t staged;     /* decisions of its logs, see <librpm/decision.h> */
     uint64_t carried;    /* pieces of logs, of one or several records each, sent to the server */
-    uint64_t setup_ns;   /* what connecting to the server took, the last time */
-    uint64_t hold_ns;    /* of all lists answered: from the first order until the list was sent, */
+    uint64_t setup_ns;   /* how long the last connect to the server took */
+    uint64_t hold_ns;    /* sum over all lists answered: from the first order until the list was
+                            sent, */
     uint64_t execute_ns; /* and from then until the server's answer */
 };
 

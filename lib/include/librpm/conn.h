@@ -5,8 +5,9 @@
  *
  * URLs: "shm:NAME[,mode=auto|direct|ring][,wrap=trace+count]",
  * "verbs://HOST:PORT[/POOL]", "tcp://HOST:PORT[/POOL][,tls=CAFILE]", "unix:NAME",
- * "sim:seed=N,preset=P[,agent=soc]"; all but sim: and shm: in mode direct take ",agent=URL", an
- * agent (agent.h), with '+' in front of each option of its URL: ",agent=tcp://HOST:PORT+tls=FILE".
+ * "sim:seed=N,preset=P[,agent=soc[,carry=agent]]". All but sim: and shm: in mode direct take
+ * ",agent=URL[,carry=NAME][,calibration=FILE]" (agent.h); in the agent's URL a '+' stands for each
+ * comma: ",agent=tcp://HOST:PORT+tls=FILE".
  */
 #ifndef LIBRPM_CONN_H
 #define LIBRPM_CONN_H
@@ -63,7 +64,7 @@ static inline struct rpm_conn_opts rpm_conn_opts_init(void)
  *
  * Errors:   RPM_E_INVAL (URL or option), RPM_E_OPTS, RPM_E_REFUSED, RPM_E_DENIED, RPM_E_VERSION,
  *           RPM_E_PROTO, RPM_E_TIMEDOUT, RPM_E_LOST, RPM_E_NOCAP (this link lacks the mode or
- *           method), RPM_E_NOMEM, RPM_E_NOENT, RPM_E_IO (file of a sim: preset).
+ *           method), RPM_E_NOMEM, RPM_E_NOENT, RPM_E_IO (file of a sim: preset or of calibration=).
  * Threads:  setup only; the connection then belongs to the calling thread.
  * Cost:     blocks up to timeout_us, twice with an agent; allocates all that it needs. Before that
  *           the system resolves the name of a host, which takes at most timeout x attempts x
@@ -152,17 +153,17 @@ RPM_MUST_CHECK int rpm_conn_arm(struct rpm_conn *conn);
 RPM_MUST_CHECK int rpm_conn_turn(struct rpm_conn *conn);
 
 /**
- * rpm_conn_drop: give a connection up, as if it were lost: RPM_E_LOST.
+ * rpm_conn_drop: make a connection lost from the client's side, without waiting for the server.
  *
- * Outstanding operations end, with completions that say so. To close objects and the connection, or
- * to dial again, then waits for nothing, where rpm_log_close() and rpm_region_close() otherwise
- * wait until the server has answered, for up to timeout_us. The server learns of it when
- * rpm_conn_close() or rpm_conn_reconnect() has ended the link, and then ends the claims and
- * locks of the connection.
+ * Outstanding operations complete with RPM_E_LOST, and later calls that need the server return it
+ * until rpm_conn_reconnect(). rpm_log_close() and rpm_region_close(), which otherwise wait for the
+ * server's answer for up to timeout_us, and rpm_conn_close() then return at once. The server does
+ * not see that the client has dropped the connection before rpm_conn_close() or
+ * rpm_conn_reconnect() ends the link; then it ends this client's claims and frees its locks.
  *
  * @conn  Borrowed.
  *
- * Durable:  operations that had not completed may or may not have happened.
+ * Durable:  an operation that had not completed may or may not have happened, as after RPM_E_LOST.
  * Threads:  one per conn.
  * Cost:     does not block; no allocation; no system call.
  */

@@ -78,9 +78,9 @@ struct rpm_facts {
     int32_t memory_node;        /* NUMA node of the memory, -1 unknown */
     int32_t port_node;          /* NUMA node of the port, -1 unknown */
     uint32_t modelled;          /* 1: numbers and survival come from the device model */
-    uint32_t pool_starts;       /* servers that have started with this pool, this run included:
-                                   fewer than before means that the pool was put back to an earlier
-                                   state; 0 unknown */
+    uint32_t pool_starts;       /* how often a server has opened this pool, this run included; a
+                                   lower number than before: the pool was restored from an older
+                                   copy; 0 unknown */
 };
 
 static inline struct rpm_facts rpm_facts_init(void)

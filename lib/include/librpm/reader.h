@@ -22,12 +22,13 @@ struct rpm_reader_opts {
     struct rpm_tier *tier; /* of <librpm/tier.h>: records that were trimmed, or are damaged in the
                               log, are read from its segments; NULL: they are RPM_E_TRIMMED or
                               RPM_E_CORRUPT. Borrowed until rpm_reader_close() */
-    const char *engine;    /* the copy engine by which the reader has bytes of the log: "cpu", this
-                              CPU, from a pool that is mapped (shm: direct); "rdma", READs of the
-                              link, on a link that completes later with the next bytes under way
-                              while the records of the last ones are returned. NULL: a READ at a
-                              time. Bytes that an engine does not copy are read so too, and counted
-                              in rpm_conn_stats.copy_fallbacks. Borrowed until return */
+    const char *engine;    /* copy engine that fetches bytes of the log. "cpu": this CPU copies them
+                              from a pool that is mapped (shm: in mode direct). "rdma": READs of the
+                              link; where a READ does not complete on post, the reader returns the
+                              records of one while the next is outstanding. NULL: the reader waits
+                              for one READ at a time. If the engine fails or is late, the reader
+                              does so for the same bytes, and rpm_conn_stats.copy_fallbacks counts
+                              it. Borrowed until return */
 };
 
 static inline struct rpm_reader_opts rpm_reader_opts_init(void)
@@ -58,10 +59,12 @@ struct rpm_record {
  *           head + capacity, or no record begins there), RPM_E_NOCAP (level), RPM_E_OPTS,
  *           RPM_E_INVAL, RPM_E_NOMEM, RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_CORRUPT (the head is
  *           damaged, or the record at from_lsn is, and no segment has it); with a tier those of
- *           rpm_tier_reader_open(); with an engine RPM_E_INVAL (unknown), RPM_E_NOCAP (it does not
- *           reach the pool), RPM_E_LIMIT (rdma takes the place of a log on the connection).
+ *           rpm_tier_reader_open(); with an engine RPM_E_INVAL (unknown), RPM_E_NOCAP ("cpu": the
+ *           pool is not mapped), and with "rdma" RPM_E_LIMIT (the engine counts as one log of the
+ *           connection), RPM_E_NOMEM (also: 256 KiB of staging memory are not left).
  * Threads:  one per conn.
- * Cost:     one read of the log's head; allocates all that the reader will ever need.
+ * Cost:     one read of the log's head; allocates all that the reader will ever need, with an
+ *           engine two buffers.
  */
 RPM_MUST_CHECK int rpm_reader_open(struct rpm_log *log, const struct rpm_reader_opts *opts,
                                    struct rpm_reader **reader);

@@ -82,7 +82,7 @@ struct rpm_server_stats {
     uint64_t pool_free_bytes;
     uint64_t agents;      /* of the clients, those that are declared agents */
     uint64_t carried;     /* pieces of logs that were stored for them */
-    uint64_t pool_starts; /* servers that have started with this pool, this one included */
+    uint64_t pool_starts; /* how often a server has opened this pool, this run included */
 };
 
 static inline struct rpm_server_stats rpm_server_stats_init(void)
@@ -100,13 +100,13 @@ static inline struct rpm_server_stats rpm_server_stats_init(void)
  * @opts    Borrowed until return.
  * @server  out, set only on 0. Taken by the caller: rpm_server_close().
  *
- * Durable:  formatting is complete or not there at all after a power loss; the start is counted in
- *           the pool (rpm_facts.pool_starts).
+ * Durable:  formatting is complete or not there at all after a power loss; on 0 the pool's start
+ *           counter (rpm_facts.pool_starts) is durable, 1 higher than before.
  * Errors:   RPM_E_OWNED (pool or name served by another process), RPM_E_FOREIGN, RPM_E_CORRUPT,
  *           RPM_E_VERSION, RPM_E_NOENT, RPM_E_DENIED, RPM_E_NOSPACE (file system, memory or
- *           huge pages), RPM_E_LIMIT (2^32 - 1 starts of the pool),
- *           RPM_E_INVAL, RPM_E_OPTS, RPM_E_NOMEM, RPM_E_IO. Nothing is changed on an error, but
- *           for the start counter after an RPM_E_IO.
+ *           huge pages), RPM_E_LIMIT (the pool was opened 2^32 - 1 times: copy its logs to a new
+ *           one), RPM_E_INVAL, RPM_E_OPTS, RPM_E_NOMEM, RPM_E_IO. An error changes nothing; only
+ *           after RPM_E_IO the start counter may be 1 higher.
  * Threads:  setup only.
  */
 RPM_MUST_CHECK int rpm_server_open(const struct rpm_server_opts *opts, struct rpm_server **server);

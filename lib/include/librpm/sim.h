@@ -42,8 +42,8 @@ struct rpm_sim_opts {
     uint32_t delay_ns;      /* longest extra delay of a packet; each is random */
     uint32_t native_flush;  /* 1: the NIC has FLUSH(persistence) */
     uint32_t agent_faults_ppm; /* lists per million that an agent answers wrongly or not at all */
-    uint32_t agent_on_soc;     /* 1: agents are on the SoC of their server, see
-                                  rpm_sim_connect_agent() */
+    uint32_t agent_on_soc;     /* 1: agents run on a SoC in their server, see
+                                  rpm_sim_connect_agent(); 0: on the client's machine */
 };
 
 static inline struct rpm_sim_opts rpm_sim_opts_init(void)
@@ -87,10 +87,10 @@ RPM_MUST_CHECK int rpm_sim_connect(struct rpm_sim *sim, uint32_t server,
  *
  * The agent runs on the client's machine and dies with it, but sends its orders to the server on a
  * connection of its own, which has no order with the client's. With rpm_sim_opts.agent_on_soc it
- * runs on a SoC in the server, whose memory is lost with the server's power: it dies with that, or
- * by rpm_sim_kill_agent(), and stores the bytes that it carries by the SoC's copy engine, which
- * writes to the server's memory in no order with the NIC. With rpm_sim_opts.agent_faults_ppm it
- * leaves out answers, invents them, repeats old ones or changes a bit of them.
+ * runs on a SoC in the server instead: a power cut of the server, or rpm_sim_kill_agent(), ends the
+ * agent and loses its memory. The agent stores the bytes that it carries by the SoC's copy engine,
+ * which writes to the server's memory in no order with the NIC. With rpm_sim_opts.agent_faults_ppm
+ * the agent leaves out answers, invents them, repeats old ones or changes a bit of them.
  *
  * @sim     Borrowed until rpm_conn_close().
  * @server  0..servers - 1.
@@ -148,9 +148,10 @@ void rpm_sim_power_cut(struct rpm_sim *sim, uint32_t server, enum rpm_cut cut);
 void rpm_sim_kill_server(struct rpm_sim *sim, uint32_t server);
 
 /**
- * rpm_sim_kill_agent: the agents on the SoC of a server die, and nothing else.
+ * rpm_sim_kill_agent: kill the agents on the SoC of a server, and nothing else.
  *
- * Their connections are lost. Of the copies that the engine has not ended, some go on.
+ * Their connections are lost. Each of their copies that the copy engine has not completed either
+ * goes on or stops, by the world's random numbers.
  *
  * @sim     Borrowed.
  * @server  0..servers - 1.
@@ -160,12 +161,12 @@ void rpm_sim_kill_server(struct rpm_sim *sim, uint32_t server);
 void rpm_sim_kill_agent(struct rpm_sim *sim, uint32_t server);
 
 /**
- * rpm_sim_stop_server: the CPU of a server does nothing for a while, as if it was suspended, and
- * then goes on. Its NIC and its copy engine do not stop.
+ * rpm_sim_stop_server: suspend the CPU of a server for a time, as SIGSTOP and SIGCONT do. Its NIC
+ * and its copy engine go on meanwhile.
  *
  * @sim     Borrowed.
  * @server  0..servers - 1.
- * @ns      virtual nanoseconds from now, at most 1 s.
+ * @ns      how long, virtual nanoseconds, at most 10^9; replaces the rest of an earlier call.
  *
  * Threads:  one per object.
  */

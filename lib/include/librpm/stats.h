@@ -48,7 +48,8 @@ struct rpm_conn_stats {
     uint64_t decisions_stale;   /* of an agent, that did not hold any more */
     uint64_t carried;           /* of the orders, those whose records were given to an agent */
     uint64_t copied_bytes;      /* by copy engines of readers (rpm_reader_opts.engine) */
-    uint64_t copy_fallbacks;    /* copies that an engine did not make, or not in time */
+    uint64_t copy_fallbacks;    /* copies that a copy engine did not make, or not in time, so that
+                                   the reader READ the bytes */
 };
 
 static inline struct rpm_conn_stats rpm_conn_stats_init(void)

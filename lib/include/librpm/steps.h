@@ -24,10 +24,10 @@
  * not prove damage: exclude the writers by a lock or a claim and have the range summed again, or
  * read a version of the bytes before and behind the SUM, and repeat all while the two differ.
  *
- * A COMPARE says where two ranges of regions first differ. Only the offset is returned, so a client
- * that looks for equal bytes, to keep them once, or for what has changed, receives 8 bytes and not
- * both ranges. What is said above of other clients holds for it as well: two ranges that were found
- * equal may differ by now.
+ * A COMPARE returns the offset at which two ranges of regions first differ. So a client that looks
+ * for equal ranges, to store one of them only, or for a change, receives 8 bytes and not both
+ * ranges. Other clients may write to the ranges meanwhile, as with a SUM: ranges that were found
+ * equal may differ by the time the client gets the result.
  *
  * Each step sees the effects of the steps before it. Another client that sees the effect of a CAS,
  * a FAA or a WRITE to a DRAM region also sees all writes of the steps before it: it never sees a
@@ -48,7 +48,7 @@ extern "C" {
 #define RPM_SUM_BYTES_MAX                                                                          \
     (1u << 20) /* of the ranges of all SUMs and COMPAREs in a list: other clients
                                         wait while the server's CPU computes, some 0.1 ms */
-#define RPM_COMPARE_BYTES_MAX (RPM_SUM_BYTES_MAX / 2) /* of each range of a COMPARE: both count */
+#define RPM_COMPARE_BYTES_MAX (RPM_SUM_BYTES_MAX / 2) /* of each of the two ranges of a COMPARE */
 
 enum rpm_step_kind {
     RPM_STEP_READ = 1,   /* @len bytes to @into */
@@ -62,9 +62,9 @@ enum rpm_step_kind {
     RPM_STEP_SUM = 7,    /* the XXH3 checksum, of 64 bits, of @len bytes with the seed @operand to
                            @into, as 8 bytes: XXH3_64bits_withSeed() of libxxhash returns the same
                            value, with the seed 0 XXH3_64bits() too */
-    RPM_STEP_COMPARE = 9 /* how many bytes, of @len, are the same from the start of this range and
-                            of that at @other_offset of @other on, to @into, as 8 bytes: @len if
-                            the ranges are equal, else the offset of the first difference */
+    RPM_STEP_COMPARE = 9 /* the offset of the first byte at which this range and the @len bytes at
+                            @other_offset of @other differ, from the start of either range, to
+                            @into, as 8 bytes; @len: the ranges are equal */
 };
 
 enum rpm_step_flag {
@@ -77,17 +77,17 @@ struct rpm_step {
     uint32_t flags;            /* enum rpm_step_flag */
     struct rpm_region *region; /* of the same connection */
     uint64_t offset;           /* bytes from the start of that region */
-    void *into;               /* out: the bytes read, the old value, the checksum, or how many bytes
-                                  are the same; NULL: not wanted */
-    const void *data;         /* WRITE */
-    uint64_t len;             /* READ, WRITE: bytes, at least 1; SUM: 1..RPM_SUM_BYTES_MAX;
+    void *into;                /* out: the bytes read, the old value, the checksum, or the offset of
+                                  the first difference; NULL: not wanted */
+    const void *data;          /* WRITE */
+    uint64_t len;              /* READ, WRITE: bytes, at least 1; SUM: 1..RPM_SUM_BYTES_MAX;
                                   COMPARE: 1..RPM_COMPARE_BYTES_MAX; a CAS, FAA or WATCH has 8 */
-    uint64_t expect;          /* CAS; READ with MUST; WATCH */
-    uint64_t operand;         /* CAS, FAA; WATCH: microseconds, 1..RPM_WATCH_US_MAX, of which at
+    uint64_t expect;           /* CAS; READ with MUST; WATCH */
+    uint64_t operand;          /* CAS, FAA; WATCH: microseconds, 1..RPM_WATCH_US_MAX, of which at
                                   most half of the connection's timeout_us is waited; SUM: the
                                   seed */
-    struct rpm_region *other; /* COMPARE: of the same connection, or the same region */
-    uint64_t other_offset;    /* COMPARE: bytes from the start of that region */
+    struct rpm_region *other;  /* COMPARE: of the same connection, or the same region */
+    uint64_t other_offset;     /* COMPARE: bytes from the start of that region */
 };
 
 /**
@@ -120,10 +120,9 @@ struct rpm_step {
  *           READ takes 16 bytes, 24 with MUST, a WRITE 16 and its bytes, a CAS, WATCH or SUM 32, a
  *           COMPARE 40, a FAA 24; or the answer exceeds 4096 bytes, in which the first 8 are a
  *           header, a READ takes its bytes and a CAS, FAA, WATCH, SUM or COMPARE 8; each rounded up
- *           to a multiple of 8; or more than RPM_SUM_BYTES_MAX bytes in all SUMs, and both ranges
- *           of all COMPAREs), RPM_E_RANGE, RPM_E_INVAL,
- *           RPM_E_FENCED, RPM_E_BUSY, RPM_E_LOST; in the completion also RPM_E_IO, RPM_E_TIMEDOUT,
- *           RPM_E_PROTO.
+ *           to a multiple of 8; or the ranges of all SUMs and COMPAREs, two of each COMPARE, have
+ *           more than RPM_SUM_BYTES_MAX bytes together), RPM_E_RANGE, RPM_E_INVAL, RPM_E_FENCED,
+ *           RPM_E_BUSY, RPM_E_LOST; in the completion also RPM_E_IO, RPM_E_TIMEDOUT, RPM_E_PROTO.
  * Threads:  one per conn; a CAS or FAA is atomic against every other client of this server.
  * Cost:     one message each way and one copy; no allocation; does not wait.
  * Source:   H4, how bytes leave the server CPU's caches; lib/serve/steps.c.
@@ -149,8 +148,9 @@ RPM_MUST_CHECK int rpm_steps_async(struct rpm_region *region, const struct rpm_s
  *           rpm_steps_async().
  * Errors:   as rpm_steps_async() but RPM_E_BUSY.
  * Threads:  one per conn.
- * Cost:     one round trip, and with a WATCH the time that it waits; for a SUM or a COMPARE, at
- *           some 10 GB/s, the time of the CPU that carries it out; no allocation.
+ * Cost:     one round trip, and with a WATCH the time that it waits; for a SUM or a COMPARE the
+ *           time of the CPU that carries it out, some 0.1 ms for each MiB, or READs of the ranges
+ *           where the server is too old for it; no allocation.
  * Source:   as rpm_steps_async().
  */
 RPM_MUST_CHECK int rpm_steps_run(struct rpm_region *region, const struct rpm_step *steps,

@@ -33,8 +33,8 @@ struct rpm_tier_opts {
     size_t size;           /* sizeof this struct as the caller compiled it */
     uint64_t segment_span; /* a segment ends where the next multiple of so many LSNs is reached: 64
                               KiB to 64 MiB, a power of two; 0: 4 MiB */
-    const char *engine;    /* the copy engine by which archivers read logs, as in rpm_reader_opts;
-                              NULL: none. Borrowed until return */
+    const char *engine;    /* copy engine that fetches the bytes of a log for an archiver, as
+                              rpm_reader_opts.engine; NULL: none. Borrowed until return */
 };
 
 static inline struct rpm_tier_opts rpm_tier_opts_init(void)
@@ -78,9 +78,8 @@ static inline struct rpm_tier_log rpm_tier_log_init(void)
  *
  * Errors:   RPM_E_NOENT (no such folder or bucket), RPM_E_DENIED (also: no credentials, or others
  *           may read their file), RPM_E_INVAL (segment_span, engine, the URL, or a setting),
- *           RPM_E_NOCAP
- *           (an s3: URL, and librpm-s3 is missing), RPM_E_OPTS, RPM_E_NOMEM, RPM_E_IO (also: the
- *           object store is away, slow, or answers what it must not).
+ *           RPM_E_NOCAP (an s3: URL, and librpm-s3 is missing), RPM_E_OPTS, RPM_E_NOMEM, RPM_E_IO
+ *           (also: the object store is away, slow, or answers what it must not).
  * Threads:  any. One thread at a time uses a tier, and so do appends to a log, and reads by a
  *           reader, that were opened with it.
  * Cost:     one system call; of an object store one request, and up to 4 attempts at each request.
