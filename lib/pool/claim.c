@@ -126,7 +126,7 @@ static int may_resume(struct rpmi_service *service, const struct rpmi_dirent *en
 }
 
 /* A writer asks for the epoch of its claim again, call->epoch, and shows by the token that the
- * claim is its own. @head: in force; it may have that epoch. */
+ * claim is its own. @head: out, the head in force, which may have that epoch. */
 static int may_claim_again(struct rpmi_service *service, struct rpmi_object *log,
                            const struct rpmi_call *call, struct rpmi_head *head)
 {
@@ -136,13 +136,14 @@ static int may_claim_again(struct rpmi_service *service, struct rpmi_object *log
     if (claimed != call->epoch)
         return rpmi_fail(RPM_E_FENCED,
                          "log '%s' was claimed with epoch %" PRIu64
-                         ", so the claim with epoch %" PRIu32 " has ended",
+                         ", so the claim with epoch %" PRIu32
+                         " has ended; claim it with a higher epoch",
                          entry->name, claimed, call->epoch);
     if (rpmi_word_load(service, token_word_offset(entry)) != call->token ||
         (uint32_t)call->token != call->epoch)
         return rpmi_fail(RPM_E_FENCED,
-                         "log '%s': another writer claimed it with epoch %" PRIu32
-                         ": the token is not that of its claim",
+                         "log '%s' was claimed with epoch %" PRIu32
+                         " by another writer, whose token differs; claim it with a higher epoch",
                          entry->name, call->epoch);
     return rpmi_head_load(service, log, head);
 }
@@ -155,8 +156,8 @@ static int check_call(const struct rpmi_dirent *entry, const struct rpmi_call *c
         return rpmi_fail(RPM_E_DENIED, "'%s' is not a log; only a log can be claimed", entry->name);
     if ((call->epoch != 0 && others != 0) || (call->token != 0 && call->epoch == 0))
         return rpmi_fail(RPM_E_INVAL,
-                         "claim with epoch %" PRIu32 ", %s token and flags %#x; an epoch goes "
-                         "without RESUME and REPAIR, and a token with its epoch",
+                         "CLAIM with epoch %" PRIu32 ", %s token and flags %#x; a CLAIM with an "
+                         "epoch has neither RESUME nor REPAIR, and one with a token has its epoch",
                          call->epoch, call->token != 0 ? "a" : "no", call->flags);
     return 0;
 }
@@ -168,7 +169,8 @@ static int quiesce(struct rpmi_service *service, const struct rpmi_dirent *entry
                : service->opts.quiesce(service->opts.context, entry->offset);
 }
 
-/* It has the epoch within: after a power cut the guard may have the words of two claims. */
+/* Bits 0-31 are the epoch: after a power cut the guard may have the words of two claims, and then
+ * the token is not valid for the epoch in the claim word. */
 static uint64_t new_token(struct rpmi_service *service, uint32_t epoch)
 {
     uint64_t random = service->opts.entropy(service->opts.context);
@@ -223,7 +225,7 @@ static void renew_certificate_key(struct rpmi_service *service, struct rpmi_obje
     }
 }
 
-/* Does another writer live that is not to be fenced? */
+/* RPM_E_OWNED if another client holds the log, and @call does not say to fence it. */
 static int check_owner(const struct rpmi_object *log, const struct rpmi_call *call)
 {
     if (log->writer == 0 || (call->flags & (RPMI_CALL_TAKEOVER | RPMI_CALL_RESUME)) != 0)
@@ -234,8 +236,9 @@ static int check_owner(const struct rpmi_object *log, const struct rpmi_call *ca
                      log->entry.name, log->writer);
 }
 
-/* May the client have the claim that it asks for, and in which epoch? A client that asks for an
- * epoch which was given out learns that first. */
+/* May the client have the claim that it asks for, and in which epoch? If the epoch that a client
+ * asks for was given out, and another client holds the log, the error is RPM_E_FENCED, not
+ * RPM_E_OWNED. */
 static int may_claim(struct rpmi_service *service, struct rpmi_object *log,
                      const struct rpmi_call *call, uint32_t *epoch)
 {

@@ -69,7 +69,7 @@ struct rpmi_service_opts {
  * RPM_E_INVAL (size), RPM_E_NOMEM, RPM_E_IO. */
 int rpmi_pool_format(struct rpmi_mem *pool, uint64_t pool_id);
 
-/* Counts as a start of the pool. RPM_E_NOENT (all zeros), RPM_E_FOREIGN, RPM_E_VERSION,
+/* Adds 1 to the pool's start counter. RPM_E_NOENT (all zeros), RPM_E_FOREIGN, RPM_E_VERSION,
  * RPM_E_CORRUPT, RPM_E_LIMIT (too many starts), RPM_E_NOMEM, RPM_E_IO. */
 int rpmi_service_open(const struct rpmi_service_opts *opts, struct rpmi_service **service);
 
@@ -144,7 +144,7 @@ int rpmi_service_carry(const struct rpmi_service *service, uint32_t client,
 /* How many clients are declared agents. */
 uint32_t rpmi_service_agents(const struct rpmi_service *service);
 
-/* How many servers have started with this pool, this one included. */
+/* How often a server has opened this pool, this run included. */
 uint32_t rpmi_service_starts(const struct rpmi_service *service);
 
 /* Bytes of the pool that no object uses. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * start.c: count the start of a server with its pool, durably, before the first client sees it.
+ * start.c: add 1 to the pool's start counter, durably, before the server accepts a client.
  *
  * Invariant: each start has a higher number than every start that a client has seen, also after a
  * power cut and after damage to one copy of the counter.
@@ -40,7 +40,7 @@ static int last_start(const struct rpmi_service *service, struct rpmi_start_coun
     }
     if (whole == 0)
         return rpmi_fail(RPM_E_CORRUPT, "both copies of the pool's start counter are damaged; "
-                                        "restore a copy of the pool");
+                                        "restore the pool from a backup");
     return 0;
 }
 
@@ -54,8 +54,8 @@ int rpmi_count_start(struct rpmi_service *service)
         return err;
     if (start.starts == UINT32_MAX)
         return rpmi_fail(RPM_E_LIMIT,
-                         "servers have started with this pool %u times, the maximum: copy its logs "
-                         "to a new pool",
+                         "servers have opened this pool %u times, the maximum; copy its logs to a "
+                         "new pool",
                          start.starts);
     start.starts++;
     rpmi_start_put(word, &start);

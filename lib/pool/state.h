@@ -79,7 +79,7 @@ struct rpmi_service {
     struct rpmi_tally *tally;       /* objects_n; of invariants.c */
     uint32_t clients_max;
     uint32_t last_id;      /* given to a client */
-    uint32_t starts;       /* of servers with this pool, this one included */
+    uint32_t starts;       /* how often a server has opened this pool, this run included */
     struct rpmi_life life; /* this run, this boot */
     uint64_t claims;
     uint64_t fenced;
@@ -151,7 +151,7 @@ int rpmi_dir_create(struct rpmi_service *service, const struct rpmi_call *call);
 /* RPM_E_IO. */
 int rpmi_dir_remove(struct rpmi_service *service, uint32_t index);
 
-/* start.c: count this start in the pool, durably. RPM_E_CORRUPT, RPM_E_LIMIT, RPM_E_IO. */
+/* start.c: add 1 to the pool's start counter, durably. RPM_E_CORRUPT, RPM_E_LIMIT, RPM_E_IO. */
 int rpmi_count_start(struct rpmi_service *service);
 
 /* place.c */

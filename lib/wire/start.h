@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * start.h: the start counter of a pool: how often a server has opened it to serve it. A pool that
- * was put back to an earlier state has a lower number than a client may remember.
+ * start.h: the start counter of a pool: how often a server has opened it to serve it. By a lower
+ * number than it remembers, a client detects that the pool was restored from an older copy.
  *
  * Invariants
  *   a counter is one aligned word, so that a power cut never tears it; its copy is in another
