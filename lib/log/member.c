@@ -83,10 +83,11 @@ int rpmi_member_seal(struct rpm_log *log, uint64_t base)
     if (!rpmi_is_aligned(base, RPMI_LINE_BYTES) || base < log->head.trim_lsn ||
         base - log->head.trim_lsn > log->capacity || (sealed && base < log->head.base_lsn))
         return rpmi_fail(RPM_E_RANGE,
-                         "log '%s' cannot be written from %" PRIu64 " on: it begins at %" PRIu64
-                         ", its epoch at %" PRIu64 ", and it has %" PRIu64 " bytes",
-                         log->name, base, log->head.trim_lsn,
-                         sealed ? log->head.base_lsn : log->head.trim_lsn, log->capacity);
+                         "log '%s' cannot be sealed at LSN %" PRIu64
+                         "; expected is a multiple of %u from %" PRIu64 " to %" PRIu64,
+                         log->name, base, RPMI_LINE_BYTES,
+                         sealed ? log->head.base_lsn : log->head.trim_lsn,
+                         log->head.trim_lsn + log->capacity);
     err = sealed ? 0 : rpmi_log_seal(log, base);
     if (err != 0)
         return err;

@@ -8,7 +8,7 @@
  * epoch was sealed before).
  *
  * Invariants
- *   until its seal the handle only reads: its dead is RPM_E_FENCED
+ *   until its seal the handle only reads: log->dead is RPM_E_FENCED
  *   a writer gives each LSN of an epoch to the same bytes on all members
  *
  * Format: FORMAT.md, sections 4 and 7.
@@ -45,8 +45,9 @@ int rpmi_member_attach(struct rpm_log *log);
  */
 int rpmi_member_claim(struct rpm_log *log, uint32_t epoch, uint32_t flags);
 
-/* Make the claim's epoch valid from @base on, and append there from now on; if the head has that
- * epoch already, only append at @base, where the last frame of this writer ends. */
+/* Make the claim's epoch valid from @base on, durably, and append there from now on; if the head
+ * has that epoch already, only append at @base, where the last frame of this writer ends.
+ * RPM_E_RANGE (@base), RPM_E_FENCED, RPM_E_DENIED, RPM_E_CORRUPT, RPM_E_LOST. */
 int rpmi_member_seal(struct rpm_log *log, uint64_t base);
 
 /* Say that all records below @lsn are committed: visible to readers when it returns, not durable.
