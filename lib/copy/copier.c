@@ -36,7 +36,7 @@ int rpmi_copier_check(const char *name, const char **known)
     size_t i = find(name);
 
     if (i == BACKENDS_N)
-        return rpmi_fail(RPM_E_INVAL, "there is no copy engine '%s', known are cpu and rdma", name);
+        return rpmi_fail(RPM_E_INVAL, "there is no copy engine '%s'; known are cpu and rdma", name);
     *known = BACKENDS[i].name;
     return 0;
 }
@@ -87,7 +87,8 @@ int rpmi_copier_finish(struct rpmi_copier *copier)
     RPM_ASSERT(copier->busy);
     while (copier->ops->poll(copier, &status) == 0) {
         if (link->ops->now_ns(link) >= deadline_ns)
-            return rpmi_fail(RPM_E_TIMEDOUT, "a copy by the engine '%s' has not ended in time",
+            return rpmi_fail(RPM_E_TIMEDOUT,
+                             "a copy by the copy engine '%s' did not complete within timeout_us",
                              copier->ops->name);
         copier->ops->wait(copier, deadline_ns);
     }

@@ -40,8 +40,8 @@ static int cpu_map(struct rpmi_copier *copier, uint32_t key, uint64_t bytes)
         return link->lost;
     if (link->ops->peek(link, key, 0, bytes) == NULL)
         return rpmi_fail(RPM_E_NOCAP,
-                         "the copy engine 'cpu' needs the pool mapped by this process, "
-                         "and the connection has it not; use the engine 'rdma'");
+                         "the copy engine 'cpu' copies from a pool that this process maps, and "
+                         "this connection maps none; use 'rdma', or shm: in mode direct");
     cpu_of(copier)->bytes = bytes;
     return 0;
 }
@@ -56,7 +56,9 @@ static int cpu_copy(struct rpmi_copier *copier, uint64_t offset, void *into, uin
     if (link->lost == 0)
         from = link->ops->peek(link, copier->key, offset, len);
     if (from == NULL)
-        return rpmi_fail(RPM_E_LOST, "the connection was lost, and its mapping with it");
+        return rpmi_fail(RPM_E_LOST,
+                         "the connection was lost, and with it the mapping of the pool; "
+                         "rpm_conn_reconnect() first");
     memcpy(into, from, len);
     return 0;
 }

@@ -102,7 +102,7 @@ static int rdma_poll(struct rpmi_copier *copier, int *status)
     struct rdma_copier *ours = rdma_of(copier);
 
     if (ours->done < ours->seq)
-        (void)rpmi_conn_pump(copier->conn); /* a loss is told by rdma_lost() */
+        (void)rpmi_conn_pump(copier->conn); /* which calls rdma_lost() after a loss */
     if (ours->done < ours->seq)
         return 0;
     if (ours->status == 0 && ours->staged != NULL)
@@ -166,10 +166,11 @@ int rpmi_rdma_copier_open(struct rpm_conn *conn, struct rpmi_copier **copier)
         fresh->staged = link->ops->stage(link, COPY_MAX);
         if (fresh->staged == NULL) {
             rdma_close(&fresh->copier);
-            return rpmi_fail(RPM_E_NOMEM,
-                             "no %u bytes of staging memory are left for the copy "
-                             "engine 'rdma'; open the connection with more",
-                             COPY_MAX);
+            return rpmi_fail(
+                RPM_E_NOMEM,
+                "the copy engine 'rdma' needs %u bytes of staging memory, and they are "
+                "not left; open the connection with more staging_bytes",
+                COPY_MAX);
         }
     }
     *copier = &fresh->copier;

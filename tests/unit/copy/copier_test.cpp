@@ -37,7 +37,7 @@ TEST_CASE("copier: a name that no backend has is refused, with those that are kn
     const char *known = nullptr;
 
     CHECK(rpmi_copier_open("dsa", source.conn, &copier) == RPM_E_INVAL);
-    CHECK(std::string(rpm_last_error()) == "there is no copy engine 'dsa', known are cpu and rdma");
+    CHECK(std::string(rpm_last_error()) == "there is no copy engine 'dsa'; known are cpu and rdma");
     CHECK(copier == nullptr);
     CHECK(rpmi_copier_check("dsa", &known) == RPM_E_INVAL);
     REQUIRE(rpmi_copier_check(std::string("rdma").c_str(), &known) == 0);
@@ -89,7 +89,7 @@ TEST_CASE("copier: a long range is copied in pieces, whatever the delay", "[unit
     CHECK_FALSE(fake.copier.busy);
 }
 
-TEST_CASE("copier: one that does not end in time is told, and stays busy until it is closed",
+TEST_CASE("copier: a copy that does not end in time is reported, and ends when it is closed",
           "[unit]")
 {
     CopySource source(queued());
