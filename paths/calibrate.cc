@@ -143,10 +143,10 @@ uint32_t check_choice(const LiveOptions &options)
     struct rpm_log_info info = writer.info();
 
     if (info.method != RPM_METHOD_ORDER && info.method != RPM_METHOD_CARRY)
-        throw cli::Failure(options.urls[0] + ": there is nothing to choose: records are made " +
+        throw cli::Failure(options.urls[0] + ": this connection makes records " +
                            rpm_level_name(static_cast<rpm_level>(info.level)) + " by method " +
                            rpm_method_name(static_cast<rpm_method>(info.method)) +
-                           ", without the agent");
+                           ", never by the agent: no calibration is needed");
     return info.level;
 }
 

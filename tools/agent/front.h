@@ -122,10 +122,11 @@ class AgentFront
                std::to_string(stats.carried) + " pieces carried" +
                (stats.staged == 0 ? ""
                                   : ", " + std::to_string(stats.staged) + " decisions staged") +
-               (stats.lists == 0 ? ""
-                                 : "; a list was held " + us_each(stats.hold_ns, stats.lists) +
-                                       " us, and was at the server " +
-                                       us_each(stats.execute_ns, stats.lists) + " us");
+               (stats.lists == 0
+                    ? ""
+                    : "; on average a list was held " + us_each(stats.hold_ns, stats.lists) +
+                          " us, and was at the server " + us_each(stats.execute_ns, stats.lists) +
+                          " us");
     }
 
   private:
