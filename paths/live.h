@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * live.h: what operations cost on paths that exist: connections to servers that run. A path is what
- * the user says that the way to a server is; how bytes travel on it, the connection tells.
+ * live.h: what operations cost on connections to running servers. The user says which path a
+ * connection takes; the connection's facts say who carries out reads and writes on it.
  *
  * Each row takes a fixed time, and fails if nothing completes for the connection's timeout.
  */
@@ -27,7 +27,7 @@ struct LiveOptions {
     double timeout = 5;      /* seconds, of each connection */
 };
 
-/* Fails if the server is a modelled one. */
+/* Throws Failure if the server is a modelled one. */
 void check_runs(const rpm_conn *conn, const std::string &url);
 
 /* The connections of all threads to one server, and the memory there that they use: one volatile

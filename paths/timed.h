@@ -38,7 +38,7 @@ class Stage
     {
         return any_;
     }
-    /* Is the thread to end? It is also if the user wants so. */
+    /* Must the thread end? Also true once the user has asked the program to stop. */
     bool ended() const;
     void set(What what)
     {
@@ -50,9 +50,9 @@ class Stage
     mutable std::atomic<bool> any_{ false };
 };
 
-/* Runs @work in @n threads, with the number of each, for @seconds that count and a part of that
- * before; for longer if no operation has ended by then, so that there is a result, but at most
- * @timeout. The seconds that did count; or throws what a thread has thrown, soon after it has. */
+/* Runs @work in @n threads, with the number of each: first a quarter of @seconds to warm up, then
+ * @seconds that count; then up to @timeout seconds more if no operation has ended yet. Returns the
+ * seconds that counted; throws what a thread has thrown, soon after that, or Failure. */
 double run_timed(size_t n, double seconds, double timeout,
                  const std::function<void(size_t, const Stage &)> &work);
 
