@@ -3,11 +3,12 @@
  * engine.h: the SoC beside a server's NIC: its memory, which is lost with the server's power, and
  * its copy engine, which writes from that memory to the server's, past the NIC (path 3D).
  *
- * The engine shares no queue with the NIC: its lines arrive in memory before or after those of
- * packets, in any order, also among themselves, and no READ of a client pushes them. A copy has
- * completed when its last line is on PCIe, which may be before it is in memory. As of a NIC, the
- * host lets the engine write only where the agent may now: it asks for each line that it hands to
- * PCIe, and the lines handed over arrive before the answer to a call that takes the right away.
+ * The engine shares no queue with the NIC: its lines arrive in memory in any order among themselves
+ * and with the lines of packets, and no READ of a client pushes them. A copy has completed when its
+ * last line is on PCIe, which may be before that line is in memory. For each line that it hands to
+ * PCIe the engine asks the host whether the agent may still write there, as a NIC checks a key; and
+ * the server answers a call that takes this right away only when the lines handed over before have
+ * arrived.
  *
  * Invariants
  *   a line is in SoC memory, or on PCIe, or in the server's memory; a cut loses the first
@@ -51,7 +52,7 @@ struct rpmi_posted_line {
 
 struct rpmi_engine {
     uint64_t ids;     /* of copies so far */
-    uint64_t refused; /* bit (number of a copy modulo 64): it was, of the last 64 */
+    uint64_t refused; /* bit (number modulo 64) of each of the last 64 copies: it was refused */
     bool armed;       /* an event is pending */
     uint64_t lines;   /* handed to PCIe so far */
     uint32_t posted;
@@ -62,7 +63,8 @@ struct rpmi_engine {
 struct rpmi_machine;
 
 /* Begin to copy the bytes of a CARRY, which was decoded from a list, as the agent that the server
- * knows as @client. Its number, or 0: as many as are possible are under way. */
+ * knows as @client. Returns the copy's number, or 0: RPMI_SIM_COPIES are under way, or there is no
+ * power. */
 uint64_t rpmi_engine_copy(struct rpmi_machine *machine, uint32_t client,
                           const struct rpmi_step *carry);
 
@@ -74,10 +76,10 @@ bool rpmi_engine_step(struct rpmi_machine *machine);
 /* Are all of the first @lines that were handed to PCIe in memory? */
 bool rpmi_engine_settled(const struct rpmi_machine *machine, uint64_t lines);
 
-/* The agent's process dies: of its copies some go on. */
+/* The agent's process dies: each of its copies goes on or stops, at random. */
 void rpmi_engine_orphan(struct rpmi_machine *machine);
 
-/* The power is cut, and what was on PCIe is settled; all else is lost. */
+/* The power is cut, and what was on PCIe was settled before: drop all copies and lines. */
 void rpmi_engine_drop(struct rpmi_machine *machine);
 
 #endif

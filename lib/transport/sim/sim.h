@@ -42,7 +42,7 @@ struct rpm_sim {
     uint32_t servers;
     uint32_t links;            /* open */
     uint32_t agent_faults_ppm; /* of rpm_sim_opts */
-    bool agent_on_soc;         /* the same */
+    bool agent_on_soc;         /* of rpm_sim_opts */
 };
 
 /* A staged block; the user's bytes follow. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * soc_agent.h: an agent of a world that is on the SoC of its server: a writer's link to it. What
- * the writer sends arrives there some time later. Bytes that it is to carry go to the server's
- * memory by the SoC's copy engine, and not by the server CPU; when the engine has completed all of
- * them, the agent asks the server for certificates of the records.
+ * soc_agent.h: a writer's link to an agent that runs on the SoC of a modelled server. What the
+ * writer sends arrives at the agent some time later. The SoC's copy engine, and not the server CPU,
+ * stores the bytes that the agent carries in the server's memory; when the copies of a list have
+ * completed, the agent asks the server for certificates of the records.
  *
  * Tests: tests/unit/transport/wrap/soc_agent_test.cpp
  */
@@ -15,7 +15,7 @@
 
 enum rpmi_soc_copy {
     RPMI_SOC_COPYING = 0,
-    RPMI_SOC_COPIED = 1, /* which says nothing of its durability */
+    RPMI_SOC_COPIED = 1, /* the bytes may still be volatile, or on PCIe */
     RPMI_SOC_REFUSED = 2 /* in whole or in part */
 };
 
@@ -31,7 +31,7 @@ struct rpmi_soc_engine {
     uint64_t (*below)(void *context, uint64_t bound); /* a random number */
 };
 
-/* Put it in front of @inner, which becomes the agent's own connection to its server, and which it
+/* Put an agent in front of @inner, which becomes its connection to the server, and which @outer
  * owns on 0. RPM_E_NOMEM. */
 int rpmi_soc_open(struct rpmi_link *inner, const struct rpmi_soc_engine *engine,
                   struct rpmi_link **outer);
