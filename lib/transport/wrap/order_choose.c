@@ -92,8 +92,8 @@ uint64_t rpmi_order_give_up_ns(const struct rpmi_order *order)
     return smaller(ns, order->limit_ns);
 }
 
-/* An estimate that was given is used until something is measured; a wrong one, too, makes no ORDER
- * wait for longer than without it. */
+/* Before the first measurement of a size class its estimate is used. A wrong estimate does not make
+ * an ORDER wait longer than no estimate: most_ns limits both. */
 uint64_t rpmi_order_patience_ns(const struct rpmi_order *order, uint32_t size_class)
 {
     uint64_t most_ns = rpmi_order_give_up_ns(order);
