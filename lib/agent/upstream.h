@@ -26,8 +26,8 @@ struct rpmi_upstream_stats {
     uint64_t failed;
     uint64_t dials;
     uint64_t carried;
-    uint64_t setup_ns;   /* the last time that it was dialled */
-    uint64_t hold_ns;    /* of the lists answered: from the first order until it was sent, */
+    uint64_t setup_ns;   /* how long the last connect to the server took */
+    uint64_t hold_ns;    /* sum over the lists answered: from the first order until it was sent, */
     uint64_t execute_ns; /* and from then until its answer */
 };
 
@@ -48,8 +48,8 @@ struct rpmi_upstream {
     bool sent;         /* it is outstanding */
     bool holds;        /* lists may be held */
     uint32_t expected; /* orders in the list before */
-    uint64_t begun_ns; /* the list: when it got its first order, and when it was sent */
-    uint64_t sent_ns;
+    uint64_t begun_ns; /* when that list got its first order */
+    uint64_t sent_ns;  /* when it was sent */
     struct rpmi_held_order *order[RPMI_UPSTREAM_STEPS];
     uint64_t retry_ns;
     uint64_t dial_at_ns;

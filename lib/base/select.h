@@ -25,7 +25,7 @@
 #define RPMI_SELECT_SCALE 16u   /* knees are kept in 16ths, and move by a 16th of what is new */
 #define RPMI_SELECT_MEAN 32u    /* mean times move by such a part of what is new */
 #define RPMI_SELECT_FIRST 16u   /* the first so many operations are averaged */
-#define RPMI_SELECT_TRUST 8u    /* so many operations replace an estimate that was given */
+#define RPMI_SELECT_TRUST 8u    /* an estimate has no weight after so many operations */
 #define RPMI_SELECT_GIVEN_MAX UINT64_C(10000000000) /* nanoseconds of such an estimate */
 #define RPMI_SELECT_DRAIN 512u /* operations, after which a knee is halved once */
 
@@ -72,9 +72,9 @@ void rpmi_select_init(struct rpmi_select *select, uint32_t promise);
 /* Its number, from 0. */
 uint32_t rpmi_select_add(struct rpmi_select *select, uint32_t promise);
 
-/* What operations of a size class take by an alternative, as the caller estimates it before one was
- * measured: they need not be tried first. The estimate counts for less with each of the first
- * RPMI_SELECT_TRUST operations that end, and then for nothing. */
+/* Begin with an estimate of how long operations of a size class take by an alternative, @ns of 1 to
+ * RPMI_SELECT_GIVEN_MAX, of which none has ended: so the alternative need not be tried first. Each
+ * of the first RPMI_SELECT_TRUST operations that end replaces an equal part of the estimate. */
 void rpmi_select_expect(struct rpmi_select *select, uint32_t alternative, uint32_t size_class,
                         uint64_t ns);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * boot.h: which boot of the machine this is: memory that does not survive a power loss may have
- * lost its contents if it is another one.
+ * boot.h: an id of the machine's boot. After another boot, memory that does not survive a power
+ * loss may have lost its contents.
  *
  * Tests: tests/unit/pmem/boot_test.cpp
  */

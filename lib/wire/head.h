@@ -32,7 +32,7 @@
 struct rpmi_layout; /* wire/layout.h */
 extern const struct rpmi_layout rpmi_head_layout;
 
-/* In which life of its server something was stored. */
+/* In which run of its server, and in which boot of that machine, something was stored. */
 struct rpmi_life {
     uint64_t run;  /* random, of this run of the server; 0: unknown */
     uint64_t boot; /* of its machine; 0: unknown */
@@ -78,7 +78,7 @@ struct rpmi_head_found {
 /* Are turn and LSNs below RPMI_HEAD_LIMIT, so that rpmi_head_get() accepts the head? */
 bool rpmi_head_in_limits(const struct rpmi_head *head);
 
-/* A single log, or a member of a set that there can be? */
+/* Is @set all zeros, a single log's, or are its numbers within the bounds of FORMAT.md? */
 bool rpmi_membership_is_sound(const struct rpmi_membership *set);
 bool rpmi_membership_is_same(const struct rpmi_membership *a, const struct rpmi_membership *b);
 
