@@ -32,13 +32,14 @@ class Servers
     void open(uint32_t coordinator, Claim claim);
     /* The same for the live servers of @view, whether it is in force or not. */
     void open(uint32_t coordinator, Claim claim, const View &view);
-    /* Takes what @opened has open, of the same cluster; perhaps another thread has opened it. This
-     * is closed before, and @opened afterwards. */
+    /* Takes over the connections of @opened, an object of the same cluster, which another thread
+     * may have opened. This object must be closed before; @opened is closed afterwards. */
     void adopt(Servers &opened);
     /* Operations under way end with RPM_E_FENCED, and the coroutines that wait for them go on.
      * Waits for each server to close its end; after drop() it does not. */
     void close();
-    /* Gives all connections up: their servers see them end when close() has closed them. */
+    /* Makes all connections lost: operations end, and close() waits for no server. The servers see
+     * the connections end when close() has closed them. */
     void drop();
 
     /* How often the connections were opened or closed. An operation that was begun at another count

@@ -43,13 +43,13 @@ Session::~Session()
     state_->store.close();
 }
 
-/* A coroutine of the session's own may still try to join again. */
+/* Runs join_once(), which the session may have started, to its end. */
 void Session::end_joining()
 {
     try {
         if (state_->joins_once)
             run({});
-    } catch (...) { /* of the program's coroutines */
+    } catch (...) { /* what coroutines of the program have thrown */
     }
 }
 
@@ -442,12 +442,11 @@ Task<bool> Session::handle_lock_owner(BlockingLock lock, uint64_t joined)
     co_return verdict == Lease::Verdict::fresh || over;
 }
 
-/* Completes what the coordinator has left and frees its locks. With Claim::inherit only if its
- * owner is disconnected, which the first server of its log is asked before: that is cheaper than to
- * connect to all of them. An owner that was joining again when the server was asked may have
- * transactions under way by now, which this session must not fence: recover_one() looks again. The
- * other coroutines go on meanwhile; one that meets a lock of a dead session waits and tries again.
- */
+/* Completes the coordinator's transactions and frees its locks. With Claim::inherit only if its
+ * session is disconnected: the second thread first asks the first server of its log, because that
+ * is cheaper than connecting to all servers. A session that was joining again at that time may have
+ * transactions under way by now, which must not be fenced: recover_one() checks again. The other
+ * coroutines go on meanwhile; one that meets a lock of a dead session waits and tries again. */
 Task<void> Session::take_over(uint32_t coordinator, Claim claim)
 {
     struct Under {
@@ -459,7 +458,7 @@ Task<void> Session::take_over(uint32_t coordinator, Claim claim)
         {
             state.takes_over = false;
             if (!owner_lives)
-                state.claims[coordinator] = 0; /* may have changed: looks at its locks again */
+                state.claims[coordinator] = 0; /* its claim may have changed: read it again */
         }
         State &state;
         uint32_t coordinator;

@@ -124,7 +124,7 @@ Session::Opening Session::begin_to_join(Claim claim)
              state_->deadline->is_half_over() ? Claim::takeover : Claim::join };
 }
 
-/* The session has what the try has opened. */
+/* The session takes over the connections that a successful try has opened. */
 void Session::take(Opening &opened)
 {
     DTX_ASSERT(opened.joined && !opened.thrown);

@@ -77,7 +77,7 @@ struct Session::State {
     bool leaving = false;
     uint32_t joining = 0; /* coroutines that wait to join again; no attempt begins meanwhile */
     bool tries_to_join = false; /* one of them has closed the connections and tries to open them */
-    bool joins_once = false;    /* that one is the session's own: join_once() */
+    bool joins_once = false;    /* that coroutine is join_once(), which the session has started */
     std::vector<std::coroutine_handle<>> until_joined; /* go on when it has ended */
     uint64_t joins = 0;                                /* again */
     std::vector<std::unique_ptr<ReadWriteSet>> sets;   /* one for each transaction under way */
