@@ -329,8 +329,9 @@ void Daemon::look_for_events(int events, int signals, int timer)
 }
 
 /* Awaited: starts a coroutine for each request. Each time that the session finds the descriptor of
- * the events readable, this reads one request, without asking first whether there is one or a
- * second one: that would be two system calls more for each request, of three. */
+ * the events readable, this reads one request. It asks neither whether it was a request that made
+ * the descriptor readable, nor whether there is a second one: these two system calls would be added
+ * to the three that a request costs. */
 dtx::Task<> Daemon::receive(fuse_session *session)
 {
     Owned events(epoll_create1(EPOLL_CLOEXEC));

@@ -101,7 +101,7 @@ static dtx::Task<bool> drop_dead(Client &client, uint32_t ino, LockRow wanted)
     };
     Seen seen = co_await client.call(kSelf, list);
 
-    std::vector<LockRow> left; /* by the dead */
+    std::vector<LockRow> left; /* locks whose clients have died */
 
     for (const LockRow &lock : seen.locks) {
         bool is_dead = co_await dead.has(lock.client, seen.beats[lock.client]);

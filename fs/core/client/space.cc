@@ -242,8 +242,9 @@ dtx::Task<bool> Space::acquire_unused(uint32_t shard)
     co_return false;
 }
 
-/* Awaited: fences the owner of a slab. False: it lives. One lease asks at a time: of two that ask
- * about the same dead owner, one would find that the other one has its coordinator's logs. */
+/* Awaited: fences the owner of a slab if it has died. False: it lives. One lease at a time does so:
+ * of two for the same dead owner, the second would find the owner's logs claimed by the first, and
+ * take the owner for living. */
 dtx::Task<bool> Space::fence(uint64_t owner)
 {
     while (asks_)
