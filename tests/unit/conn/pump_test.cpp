@@ -345,7 +345,7 @@ TEST_CASE("pump: each owner gets a loss once, and nothing is posted after it", "
     CHECK(pumped.two.losses.size() == 2);
 }
 
-TEST_CASE("pump: a connection that is dropped is lost, and its end waits for nothing", "[unit]")
+TEST_CASE("pump: a dropped connection is lost, and its close does not wait", "[unit]")
 {
     Pumped pumped;
     Log log(pumped.conn, "log", WRITER);

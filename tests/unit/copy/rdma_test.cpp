@@ -94,7 +94,7 @@ TEST_CASE("rdma copier: closed while a copy is under way, it waits for its end",
     REQUIRE(rpmi_copier_begin(source.copier, 4096, source.into.data(), 20000) == 0);
 }
 
-TEST_CASE("rdma copier: without memory, or a place on the connection, there is none", "[unit]")
+TEST_CASE("rdma copier: without memory, or on a full connection, it is not opened", "[unit]")
 {
     Server server;
     Conn conn(server, queued());

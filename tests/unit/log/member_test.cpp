@@ -165,7 +165,7 @@ TEST_CASE("member: its writer comes back with its own epoch, and goes on where i
     CHECK(data_of(member.log) == all);
 }
 
-TEST_CASE("member: once another writer has claimed, no token and no lower epoch helps", "[unit]")
+TEST_CASE("member: after another writer's claim, a token or lower epoch is refused", "[unit]")
 {
     EACH_KIND(kind);
     Server server;

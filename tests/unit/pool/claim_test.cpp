@@ -102,7 +102,7 @@ TEST_CASE("claim: an epoch that a client asks for is granted above all others on
     CHECK(last.epoch == UINT32_MAX - 1);
 }
 
-TEST_CASE("claim: an epoch is above that of the head too, and goes with no other number", "[unit]")
+TEST_CASE("claim: an epoch must be above the head's, and without RESUME or REPAIR", "[unit]")
 {
     ClaimServer server;
     rpmi_reply first = server.claim_epoch(server.me, server.mine, 5);

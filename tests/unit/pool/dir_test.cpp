@@ -465,7 +465,7 @@ TEST_CASE("dir: a log that exists is refused to a client that expects another on
     CHECK(server.open(me, "copy", RPM_KIND_LOG).status == 0);
 }
 
-TEST_CASE("dir: a log is not created with numbers that no log has", "[unit]")
+TEST_CASE("dir: a log is not created with an LSN, epoch or set out of bounds", "[unit]")
 {
     PoolServer server;
     uint32_t me = server.client();

@@ -59,7 +59,7 @@ TEST_CASE("start: a start is above both copies, whichever a power cut or damage 
     }
 }
 
-TEST_CASE("start: without a whole copy, or behind the last number, a pool is refused", "[unit]")
+TEST_CASE("start: with both copies damaged, or at the last number, a pool is refused", "[unit]")
 {
     PoolServer server(1 << 20);
 

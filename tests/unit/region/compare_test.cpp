@@ -173,7 +173,7 @@ TEST_CASE("compare: a client gets a word from a server that compares, else it re
         CHECK(lens == std::vector<uint64_t>{ piece, piece, piece, piece });
 }
 
-TEST_CASE("compare: only one that the server carries out can be submitted without waiting",
+TEST_CASE("compare: it can be submitted without waiting only if the server carries it out",
           "[unit]")
 {
     EACH_COMPARER(comparer);
@@ -235,7 +235,7 @@ TEST_CASE("compare: an invalid COMPARE is refused at once, and nothing is sent",
     CHECK(same == 7);
 }
 
-TEST_CASE("compare: a lost link is told, and no result is", "[unit]")
+TEST_CASE("compare: after the link is lost it is an error, without a result", "[unit]")
 {
     EACH_COMPARER(comparer);
     CompareWorld world(comparer.setup);

@@ -273,7 +273,7 @@ TEST_CASE("sums: an invalid SUM is refused at once, and nothing is sent", "[unit
     CHECK(sum == world.expected(0, RPM_SUM_BYTES_MAX - REGION_BYTES, 0));
 }
 
-TEST_CASE("sums: a lost link is told, and no checksum is", "[unit]")
+TEST_CASE("sums: after the link is lost it is an error, without a checksum", "[unit]")
 {
     EACH_SUMMER(summer);
     SumWorld world(summer.setup);

@@ -115,7 +115,7 @@ TEST_CASE("engine: its lines pass each other, and lines of the NIC, and no READ 
     CHECK(unseen);
 }
 
-TEST_CASE("engine: it writes where the agent may now, and nothing later", "[unit]")
+TEST_CASE("engine: a line is stored only while the agent has the right to write it", "[unit]")
 {
     for (uint64_t seed = 1; seed < 40; seed++) {
         Soc soc("adr-noddio", seed);

@@ -49,7 +49,7 @@ TEST_CASE("sim url: an agent on the SoC has records certified, or carries them",
     CHECK(append_by("sim:seed=1,agent=soc,wrap=count", RPM_METHOD_ORDER).orders == 10);
 }
 
-TEST_CASE("sim url: what says more of such an agent is checked", "[unit]")
+TEST_CASE("sim url: options of an agent on the SoC are checked", "[unit]")
 {
     CHECK(refused("sim:seed=1,agent=soc,carry=dpu").find("carry=agent") != std::string::npos);
     CHECK(refused("sim:seed=1,agent=soc,calibration=times").find("calibration=times") !=

@@ -53,7 +53,7 @@ TEST_CASE("calibration: each line is an estimate for a size class", "[unit]")
     CHECK(calibration.agent_ns[6] == 1);
 }
 
-TEST_CASE("calibration: what is not understood is refused, with file and line", "[unit]")
+TEST_CASE("calibration: an invalid line is refused, with file and line", "[unit]")
 {
     File file;
     const std::string line = FIRST + "64 agent 100\n";
@@ -80,7 +80,7 @@ TEST_CASE("calibration: what is not understood is refused, with file and line", 
           std::string::npos);
 }
 
-TEST_CASE("calibration: a file that cannot be read", "[unit]")
+TEST_CASE("calibration: a file that cannot be read is refused", "[unit]")
 {
     rpmi_calibration calibration;
     File file;

@@ -105,7 +105,7 @@ TEST_CASE("second thread: it gets no signals, and the caller gets as many as bef
     CHECK(!has(there, SIGSEGV)); // of its own faults
 }
 
-TEST_CASE("second thread: without a descriptor it is an error that says so", "[unit]")
+TEST_CASE("second thread: without a free descriptor it throws an error that says so", "[unit]")
 {
     rlimit before;
     rlimit none;
