@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * live.cc: READs, WRITEs and message calls to a server that runs. A READ and a WRITE are those of a
+ * live.cc: READs, WRITEs and message calls to a running server. A READ and a WRITE are those of a
  * volatile region, at the level visible: one operation of the transport each. A message call is a
  * list of one step, which carries the bytes, and which the server's CPU carries out and answers.
  *
@@ -184,7 +184,7 @@ void check_runs(const rpm_conn *conn, const std::string &url)
 
     cli::check(url, rpm_conn_facts(conn, &facts));
     if (facts.modelled != 0)
-        throw cli::Failure(url + ": --url measures servers that run, and this one is modelled; "
+        throw cli::Failure(url + ": --url measures running servers, and this one is modelled; "
                                  "leave --url out for the performance model");
 }
 

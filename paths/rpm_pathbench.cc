@@ -3,7 +3,7 @@
  * rpm_pathbench.cc: what operations cost on the paths of a server with a DPU, on the performance
  * model: a sweep over paths, operations, sizes and depths; the rules for users, on and off;
  * experiments with operations of several steps; and comparisons with limits and published figures.
- * With --url the sweep is measured on servers that run.
+ * With --url the sweep is measured on running servers.
  */
 #include "calibrate.h"
 #include "cases.h"
@@ -200,7 +200,7 @@ void show_calibration(const Options &options)
     }
 }
 
-/* A URL is what the user says that it is: on the SoC, the way to the host's server is path 3R. */
+/* The user says which path each URL is: from the SoC, the path to the host's server is 3R. */
 void check_live(Options &options, bool named)
 {
     paths::LiveOptions &live = options.live;
@@ -319,15 +319,15 @@ int main(int argc, char **argv)
         ->excludes(check);
     CLI::Option *url =
         app.add_option("--url", options.live.urls,
-                       "Measure on the server there, which runs; the first is path 1, the second 2")
+                       "Measure the running server at URL; the first is path 1, the second path 2")
             ->expected(1)
             ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
             ->type_name("URL")
             ->excludes(rules)
             ->excludes(check);
     app.add_option("--calibrate", options.calibrate,
-                   "Measure agent and server of --url URL,agent=URL, and write what a connection "
-                   "with calibration=FILE begins with")
+                   "Measure agent and server of --url URL,agent=URL, and write FILE, with which a "
+                   "connection with calibration=FILE begins")
         ->type_name("FILE")
         ->needs(url);
     app.add_option("--time", options.live.seconds, "With --url: seconds of each row")
