@@ -342,8 +342,9 @@ int rpmi_log_replan(struct rpm_log *log);
 /* recover.c: close a key of the log at the server, or both; that of a claim ends the claim. */
 void rpmi_log_drop_key(struct rpm_log *log, uint32_t *key);
 void rpmi_log_drop_keys(struct rpm_log *log);
-/* Claim, scan, make durable, seal. @visit sees every record found. RPM_E_CORRUPT if the tail found
- * is before @least_lsn, up to which records were acknowledged as durable. */
+/* Open the log at the server, or create it, and keep its read key, id and capacity. @member: the
+ * id and set that it must have, or is created with, also with first LSN and epoch; NULL: any, or a
+ * single log. */
 int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacity,
                     const struct rpmi_member *member);
 int rpmi_log_claim(struct rpm_log *log, uint32_t call_flags); /* enum rpmi_call_flag */
@@ -353,6 +354,8 @@ int rpmi_log_claim_epoch(struct rpm_log *log, uint32_t epoch, uint32_t call_flag
 int rpmi_log_take_claim(struct rpm_log *log, const struct rpmi_reply *reply);
 /* Bring [@from, @to), written by any client, to the log's level. */
 int rpmi_log_make_durable(struct rpm_log *log, uint32_t key, uint64_t from, uint64_t to);
+/* Claim, scan, make durable, seal. @visit sees every record found. RPM_E_CORRUPT if the tail found
+ * is before @least_lsn, up to which records were acknowledged as durable. */
 int rpmi_log_recover(struct rpm_log *log, uint64_t least_lsn, rpmi_scan_fn *visit, void *context);
 /* Ask the server to make our epoch valid from @base on. */
 int rpmi_log_seal(struct rpm_log *log, uint64_t base);

@@ -9,12 +9,12 @@
 
 const std::vector<cuts::Scenario> &append_scenarios();  // append_bodies.cpp: one writer
 const std::vector<cuts::Scenario> &recover_scenarios(); // recover_bodies.cpp: after a loss
-const std::vector<cuts::Scenario> &member_scenarios();  // member_bodies.cpp: a copy of a set's
+const std::vector<cuts::Scenario> &member_scenarios();  // member_bodies.cpp: a set's member
 const std::vector<cuts::Scenario> &region_scenarios();  // region_bodies.cpp: region writes
 const std::vector<cuts::Scenario> &tier_scenarios();    // tier_bodies.cpp: a log that is stored
 
 const std::vector<cuts::Scenario> &decision_scenarios(); // decision_bodies.cpp: by an agent
-const std::vector<cuts::Scenario> &soc_scenarios();      // soc_bodies.cpp: by one on a SoC
+const std::vector<cuts::Scenario> &soc_scenarios();      // soc_bodies.cpp: an agent on a SoC
 
 // All scenarios, and one by its name.
 std::vector<cuts::Scenario> all_scenarios();
