@@ -273,8 +273,8 @@ static int check_beginning(const struct rpmi_service *service, const struct rpmi
         return call->id == 0 && call->epoch == 0 && call->set.copies == 0
                    ? 0
                    : rpmi_fail(RPM_E_INVAL,
-                               "'%s' is no log: it is not created with an id, an epoch "
-                               "or a set",
+                               "'%s' is not to be a log, and only a log is created with an id, "
+                               "an epoch or a set",
                                call->name);
     if (!rpmi_is_aligned(call->lsn, RPMI_LINE_BYTES) || call->lsn >= RPMI_HEAD_LIMIT ||
         call->epoch == UINT32_MAX)

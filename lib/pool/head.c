@@ -135,7 +135,7 @@ int rpmi_head_match(struct rpmi_service *service, struct rpmi_object *log,
         return err;
     if (head.set.copies == 0)
         return rpmi_fail(RPM_E_EXISTS,
-                         "log '%s' is a single log, not a copy of a set's; choose "
+                         "log '%s' is a single log, not a member of a set; choose "
                          "another name",
                          log->entry.name);
     return rpmi_fail(RPM_E_EXISTS,

@@ -58,11 +58,11 @@ static int url_read(const struct rpmi_url *url, struct rpm_sim_opts *opts)
     opts->duplicate_ppm = (uint32_t)value[1];
     opts->delay_ns = (uint32_t)value[2];
     opts->native_flush = (uint32_t)value[3];
-    opts->agent_on_soc = 1; /* if there is one: rpmi_link_open() hands no other agent over */
+    opts->agent_on_soc = 1; /* without effect if the URL has no agent=soc */
     return err;
 }
 
-/* Does the agent carry records? RPM_E_INVAL: not by this name. */
+/* Does the agent carry records? RPM_E_INVAL: the server declares no agent of this name. */
 static int carries(const struct rpmi_url *url, bool *carries)
 {
     const char *name = rpmi_url_get(url, "carry", NULL);
@@ -70,8 +70,8 @@ static int carries(const struct rpmi_url *url, bool *carries)
     *carries = name != NULL;
     if (name != NULL && strcmp(name, RPMI_SIM_AGENT) != 0)
         return rpmi_fail(RPM_E_INVAL,
-                         "sim: carry=%s; the server of a world declares one agent: carry=%s", name,
-                         RPMI_SIM_AGENT);
+                         "sim: carry=%s; the modelled server declares one agent only: carry=%s",
+                         name, RPMI_SIM_AGENT);
     return 0;
 }
 
