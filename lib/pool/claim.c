@@ -68,6 +68,7 @@ static int epoch_known(struct rpmi_service *service, struct rpmi_object *log,
 static int check_epoch(const struct rpmi_dirent *entry, const struct rpmi_call *call,
                        uint64_t highest)
 {
+    RPM_ASSERT(call->epoch != 0); /* 0 asks for the next one */
     if (call->epoch > highest && call->epoch < UINT32_MAX)
         return 0;
     if (call->epoch == UINT32_MAX)
@@ -133,6 +134,7 @@ static int may_claim_again(struct rpmi_service *service, struct rpmi_object *log
     const struct rpmi_dirent *entry = &log->entry;
     uint64_t claimed = rpmi_word_load(service, claim_word_offset(entry));
 
+    RPM_ASSERT(call->token != 0 && call->epoch != 0);
     if (claimed != call->epoch)
         return rpmi_fail(RPM_E_FENCED,
                          "log '%s' was claimed with epoch %" PRIu64
@@ -204,6 +206,7 @@ int rpmi_claim_create(struct rpmi_service *service, const struct rpmi_dirent *en
     uint64_t token_at = token_word_offset(entry);
 
     RPM_ASSERT(epoch != 0 && epoch < UINT32_MAX);
+    RPM_ASSERT(claim_at / RPMI_LINE_BYTES == token_at / RPMI_LINE_BYTES);
     rpmi_word_store(service, claim_at, epoch);
     rpmi_word_store(service, since_word_offset(entry), epoch);
     rpmi_word_store(service, token_at, new_token(service, epoch));
@@ -258,12 +261,14 @@ static int end_claims(struct rpmi_service *service, struct rpmi_object *log,
 {
     bool again = call->token != 0;
 
+    RPM_ASSERT(epoch != 0 && log->used);
     if (log->writer != 0) {
         rpmi_key_revoke(service, log->writer, (uint32_t)(log - service->objects));
         service->fenced += !again;
         log->writer = 0;
         rpmi_delegation_end(log);
     }
+    RPM_ASSERT(log->writer == 0);
     log->sealed = false; /* until SEAL: records of this epoch are not valid yet */
     log->epoch = epoch;
     return again ? quiesce(service, &log->entry) : raise_claim(service, &log->entry, call, epoch);
@@ -281,6 +286,7 @@ static int grant(struct rpmi_service *service, struct rpmi_client *client,
     if (err != 0)
         return err;
     RPM_ASSERT(client->key[reply->key].object == index);
+    RPM_ASSERT(log->epoch != 0 && !log->sealed);
     service->claims++;
     log->writer = client->id;
     renew_certificate_key(service, log, reply);
@@ -313,6 +319,7 @@ static int claim(struct rpmi_service *service, struct rpmi_client *client,
         err = grant(service, client, call, reply);
     if (err != 0 || head.epoch != epoch)
         return err;
+    RPM_ASSERT(call->token != 0 && log->writer == client->id);
     log->sealed = true; /* by the earlier claim of this epoch */
     log->trim_lsn = head.trim_lsn;
     return 0;

@@ -269,6 +269,7 @@ static int check_beginning(const struct rpmi_service *service, const struct rpmi
 {
     const struct rpmi_object *taken;
 
+    RPM_ASSERT((call->flags & RPMI_CALL_CREATE) != 0);
     if (call->object != RPM_KIND_LOG)
         return call->id == 0 && call->epoch == 0 && call->set.copies == 0
                    ? 0
@@ -382,6 +383,7 @@ static int log_store(struct rpmi_service *service, const struct rpmi_dirent *ent
                   ? 0
                   : zero_fill(service, service->opts.pool, entry->offset, bytes, true);
 
+    RPM_ASSERT(call->id == 0 || call->id == entry->id);
     if (err == 0)
         err = rpmi_head_create(service, entry, call);
     return err != 0 || call->epoch == 0 ? err : rpmi_claim_create(service, entry, call->epoch);

@@ -73,6 +73,7 @@ int rpmi_head_load(struct rpmi_service *service, struct rpmi_object *log, struct
     unsigned char slots[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE];
     uint32_t lacking;
 
+    RPM_ASSERT(log->used && entry->kind == RPM_KIND_LOG);
     if (log->head_unpersisted) {
         int err = rpmi_mem_persist(service->opts.pool, entry->offset, sizeof(slots));
 
@@ -96,6 +97,7 @@ int rpmi_head_replace(struct rpmi_service *service, struct rpmi_object *log, str
     int err;
 
     RPM_ASSERT(!log->head_unpersisted); /* the head before is durable: this one may be torn */
+    RPM_ASSERT(head->log_id == log->entry.id && rpmi_membership_is_sound(&head->set));
     head->turn += RPMI_CANARY(HEAD_IN_PLACE) ? 2 : 1;
     if (!rpmi_head_in_limits(head))
         return rpmi_fail(RPM_E_CORRUPT,
@@ -121,6 +123,8 @@ int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *ent
     };
     int err = RPMI_CANARY(OLD_HEADER) ? 0 : head_store(service, entry, &head);
 
+    RPM_ASSERT(rpmi_is_aligned(head.trim_lsn, RPMI_LINE_BYTES));
+    RPM_ASSERT(rpmi_head_in_limits(&head)); /* the call was checked before anything was stored */
     head.turn = 1;
     return err != 0 ? err : head_store(service, entry, &head);
 }
@@ -131,6 +135,7 @@ int rpmi_head_match(struct rpmi_service *service, struct rpmi_object *log,
     struct rpmi_head head;
     int err = rpmi_head_load(service, log, &head);
 
+    RPM_ASSERT(set->copies != 0); /* a client that expects no set asks for no match */
     if (err != 0 || rpmi_membership_is_same(&head.set, set))
         return err;
     if (head.set.copies == 0)
@@ -153,6 +158,7 @@ uint32_t rpmi_head_life(struct rpmi_service *service, const struct rpmi_object *
     const struct rpmi_life *sealed = &found[best % RPMI_HEAD_SLOTS].head.life;
     uint32_t lasts = 0;
 
+    RPM_ASSERT(service->life.run != 0);
     if (best == RPMI_HEAD_SLOTS)
         return 0;
     if (sealed->run != 0 && sealed->run == service->life.run)
@@ -168,6 +174,7 @@ uint32_t rpmi_head_check(struct rpmi_service *service, const struct rpmi_object 
     const struct rpmi_dirent *entry = &log->entry;
     unsigned char slots[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE];
 
+    RPM_ASSERT(entry->kind == RPM_KIND_LOG && entry->bytes > RPMI_LOG_HEADER_BYTES);
     rpmi_mem_load(service->opts.pool, entry->offset, slots, sizeof(slots));
     return rpmi_head_judge(slots, entry->id, entry->bytes - RPMI_LOG_HEADER_BYTES, found);
 }

@@ -28,6 +28,7 @@ static int lower_commit(struct rpmi_service *service, const struct rpmi_dirent *
 {
     uint64_t at = entry->offset + RPMI_COMMIT_OFFSET;
 
+    RPM_ASSERT(entry->kind == RPM_KIND_LOG && rpmi_is_aligned(base_lsn, RPMI_LINE_BYTES));
     if (rpmi_word_load(service, at) <= base_lsn)
         return 0;
     rpmi_word_store(service, at, base_lsn);
@@ -165,6 +166,7 @@ static int trim(struct rpmi_service *service, struct rpmi_client *client,
                          "log '%s' cannot be trimmed to %" PRIu64
                          "; trim to a multiple of %u, at most %" PRIu64,
                          log->entry.name, call->lsn, RPMI_LINE_BYTES, most);
+    RPM_ASSERT(call->lsn > head.trim_lsn && call->lsn < RPMI_HEAD_LIMIT + head.capacity_bytes);
     head.trim_lsn = call->lsn;
     log->trim_lsn = call->lsn; /* an agent carries nothing there any more, whatever comes of it */
     reply->value = head.trim_lsn;

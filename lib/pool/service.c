@@ -81,8 +81,8 @@ int rpmi_service_open(const struct rpmi_service_opts *opts, struct rpmi_service 
     if (fresh->opts.entropy == NULL)
         fresh->opts.entropy = system_entropy;
     fresh->clients_max = opts->clients_max;
-    fresh->life =
-        (struct rpmi_life){ .run = fresh->opts.entropy(fresh->opts.context), .boot = opts->boot };
+    fresh->life = (struct rpmi_life){ .run = fresh->opts.entropy(fresh->opts.context) | 1,
+                                      .boot = opts->boot };
     err = super_load(fresh);
     if (err == 0)
         err = objects_alloc(fresh);
@@ -110,6 +110,7 @@ static const char *kind_name(uint32_t kind)
 static int check_identity(struct rpmi_service *service, struct rpmi_object *object,
                           const struct rpmi_call *call)
 {
+    RPM_ASSERT(object->used && object->entry.kind == call->object);
     if (call->id != 0 && object->entry.id != call->id)
         return rpmi_fail(RPM_E_EXISTS,
                          "'%s' has the id %#" PRIx64 ", not %#" PRIx64 "; choose another name",

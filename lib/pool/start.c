@@ -24,6 +24,7 @@ static int last_start(const struct rpmi_service *service, struct rpmi_start_coun
 {
     uint32_t whole = 0;
 
+    RPM_ASSERT(service->opts.pool->bytes >= RPMI_POOL_BYTES_MIN);
     last->starts = 0;
     for (uint32_t copy = 0; copy < RPMI_START_COPIES; copy++) {
         unsigned char word[RPMI_START_BYTES];
@@ -50,6 +51,7 @@ int rpmi_count_start(struct rpmi_service *service)
     unsigned char word[RPMI_START_BYTES];
     int err = last_start(service, &start);
 
+    RPM_ASSERT(service->starts == 0); /* a service counts once */
     if (err != 0)
         return err;
     if (start.starts == UINT32_MAX)
@@ -58,6 +60,7 @@ int rpmi_count_start(struct rpmi_service *service)
                          "new pool",
                          start.starts);
     start.starts++;
+    RPM_ASSERT(start.starts != 0); /* which means unknown to clients */
     rpmi_start_put(word, &start);
     for (uint32_t copy = 0; copy < RPMI_START_COPIES; copy++)
         rpmi_mem_store(service->opts.pool, copy_offset(copy), word, sizeof(word));
