@@ -81,29 +81,23 @@ Buffer Daemon::buffer()
     return Buffer(bytes, { this });
 }
 
-void Daemon::known(const Node &node)
+void Daemon::known(const Told &told, Directories::Place place)
 {
-    if (S_ISDIR(node.row.mode) && node.ino != kRootIno && directories_[node.ino]++ == 0)
-        client_.open_files().add(node.ino);
+    if (told.is_directory() && directories_.known(told.number_told(), place))
+        client_.open_files().add(told.node.ino);
 }
 
-void Daemon::forgotten(uint32_t ino, uint64_t times)
+void Daemon::forgotten(fuse_ino_t number, uint64_t times)
 {
-    auto found = directories_.find(ino);
+    uint32_t ino = static_cast<uint32_t>(number);
 
     /* It may know the file by another name still, and then loses its pages. */
     if (client_.open_files().has(ino))
         lost_pages(ino);
     else
         known_.erase(ino);
-    if (found == directories_.end())
-        return;
-    RFS_ASSERT(found->second >= times);
-    found->second -= times;
-    if (found->second != 0)
-        return;
-    directories_.erase(found);
-    (void)client_.open_files().remove(ino); /* freed by the next look at orphans */
+    if (directories_.forgotten(number, times))
+        (void)client_.open_files().remove(ino); /* freed by the next look at orphans */
 }
 
 void Daemon::let_keep_name(Told &told, bool all_search)

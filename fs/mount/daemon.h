@@ -14,6 +14,7 @@
 #include "core/client/client.h"
 #include "core/tree/mounts.h"
 #include "mount/access_times.h"
+#include "mount/directories.h"
 #include "mount/held_locks.h"
 #include "mount/interrupts.h"
 #include "mount/refresher.h"
@@ -141,9 +142,13 @@ class Daemon
      * may have kept one in a directory, or below it, that not every user may search any more. */
     dtx::Task<> names_end();
 
-    /* The kernel has been told of a file, or forgets it so many times. */
-    void known(const Node &node);
-    void forgotten(uint32_t ino, uint64_t times);
+    /* The kernel has been told of a file at a place, or forgets it so many times. */
+    void known(const Told &told, Directories::Place place);
+    void forgotten(fuse_ino_t number, uint64_t times);
+    Directories &directories()
+    {
+        return directories_;
+    }
 
     /* A file is opened: are the pages that the kernel has of it those of its contents now? */
     bool has_pages(const Told &told);
@@ -217,12 +222,12 @@ class Daemon
     HeldLocks locks_{ client_.watched_locks() };
     Interrupts interrupts_;
     uint64_t handles_ = 0;
-    std::unordered_map<uint32_t, uint64_t> directories_; /* that the kernel knows: how often */
-    std::unordered_map<uint32_t, Known> known_;          /* files that are or were open */
-    std::unordered_multiset<uint32_t> refreshing_;       /* files that are refreshed now */
-    std::optional<Refresher> refresher_;                 /* while it runs */
-    std::optional<AccessTimes> access_times_;            /* while it runs */
-    bool ending_ = false;                                /* a signal has asked for it */
+    Directories directories_;                      /* that the kernel knows, but for the root */
+    std::unordered_map<uint32_t, Known> known_;    /* files that are or were open */
+    std::unordered_multiset<uint32_t> refreshing_; /* files that are refreshed now */
+    std::optional<Refresher> refresher_;           /* while it runs */
+    std::optional<AccessTimes> access_times_;      /* while it runs */
+    bool ending_ = false;                          /* a signal has asked for it */
     std::vector<std::unique_ptr<unsigned char[]>> spare_;
     Buffer receiving_;
     uint64_t reported_ns_ = 0;

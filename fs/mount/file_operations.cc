@@ -239,7 +239,7 @@ static dtx::Task<> answer_open_directory(Daemon &daemon, Request &request, uint3
 
 static void open_directory(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
 {
-    daemon_of(handle).serve(handle, answer_open_directory, number_of(ino), *info);
+    daemon_of(handle).serve(handle, answer_open_directory, number_in_use(handle, ino), *info);
 }
 
 /* What a list gives of a name: its number and type, and if the kernel asks for it, the file. */
@@ -334,34 +334,39 @@ static dtx::Task<Listing> list_files(Call &call, uint32_t ino, uint64_t cookie, 
 }
 
 /* As answer_list(), with the files, which the kernel knows then. */
-static dtx::Task<> answer_files(Daemon &daemon, Request &request, uint32_t ino, size_t size,
+static dtx::Task<> answer_files(Daemon &daemon, Request &request, fuse_ino_t number, size_t size,
                                 uint64_t cookie)
 {
+    uint32_t ino = number_of(number);
     uint32_t limit = static_cast<uint32_t>(std::clamp<size_t>(size / 160, 1, 256));
     uint64_t begin = dtx::now_ns();
     auto body = [=](Call &call) { return list_files(call, ino, cookie, limit); };
     Listing listing = co_await daemon.client().call(request.who(), body);
     std::vector<char> bytes(size);
+    std::vector<fuse_ino_t> given;
     size_t used = 0;
-    size_t given = 0;
 
-    for (; given < listing.names.size(); given++) {
-        Told told{ listing.nodes[given], listing.solo ? begin + kKeepNs : 0 };
+    for (size_t i = 0; i < listing.names.size(); i++) {
+        Told told{ listing.nodes[i], listing.solo ? begin + kKeepNs : 0 };
+        Directories::Place place{ number, listing.names[i].name };
 
-        if (listing.names[given].cookie > kDotCookies)
+        if (told.is_directory())
+            told.number = daemon.directories().listed(told.node.ino, place);
+        if (listing.names[i].cookie > kDotCookies)
             daemon.let_keep_name(told, listing.all_search);
 
         size_t takes =
-            add_entry(request, bytes.data() + used, size - used, listing.names[given], &told);
+            add_entry(request, bytes.data() + used, size - used, listing.names[i], &told);
 
         if (takes > size - used)
             break;
         used += takes;
-        daemon.known(told.node);
+        daemon.known(told, place);
+        given.push_back(told.number_told());
     }
     if (!request.bytes(bytes.data(), used))
-        for (size_t i = 0; i < given; i++)
-            daemon.forgotten(listing.nodes[i].ino, 1);
+        for (fuse_ino_t each : given)
+            daemon.forgotten(each, 1);
     if (cookie == 0 && listing.access_due && daemon.access_times().of_directories())
         co_await daemon.accessed(ino);
 }
@@ -369,8 +374,7 @@ static dtx::Task<> answer_files(Daemon &daemon, Request &request, uint32_t ino, 
 static void list_with_files(fuse_req_t handle, fuse_ino_t ino, size_t size, off_t cookie,
                             fuse_file_info *)
 {
-    daemon_of(handle).serve(handle, answer_files, number_of(ino), size,
-                            static_cast<uint64_t>(cookie));
+    daemon_of(handle).serve(handle, answer_files, ino, size, static_cast<uint64_t>(cookie));
 }
 
 void add_file_operations(fuse_lowlevel_ops &operations)

@@ -25,6 +25,13 @@ inline uint32_t number_of(fuse_ino_t ino)
     return is_statistics(ino) ? 0 : static_cast<uint32_t>(ino);
 }
 
+/* The same of a request that a thread makes only if it has got hold of the file. */
+inline uint32_t number_in_use(fuse_req_t handle, fuse_ino_t ino)
+{
+    daemon_of(handle).directories().used(ino, fuse_req_ctx(handle)->pid);
+    return number_of(ino);
+}
+
 /* Was the file opened to be written? Its handle is odd then. The kernel makes a file that is opened
  * by O_RDONLY | O_TRUNC shorter by its handle, and has not asked whether the caller may write. */
 inline bool may_write(const fuse_file_info &file)

@@ -31,7 +31,7 @@ fuse_entry_param entry_of(const Told &told)
 {
     fuse_entry_param entry{};
 
-    entry.ino = told.node.ino;
+    entry.ino = told.number_told();
     entry.generation = told.node.row.generation;
     entry.attr = stat_of(told.node);
     entry.attr_timeout = keeps_for(told);
@@ -83,13 +83,13 @@ template <class Reply> bool Request::reply(Reply reply)
 
 void Request::give_up(int error)
 {
-    end(error);
+    (void)end(error);
     given_up_ = true;
 }
 
-void Request::end(int error)
+bool Request::end(int error)
 {
-    (void)reply([=](fuse_req_t handle) { return fuse_reply_err(handle, error); });
+    return reply([=](fuse_req_t handle) { return fuse_reply_err(handle, error); });
 }
 
 bool Request::entry(const Told &told)

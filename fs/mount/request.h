@@ -36,6 +36,17 @@ struct Told {
     Node node;
     uint64_t keep_until_ns = 0; /* of dtx::now_ns(); 0: it may not keep it */
     bool keeps_name = false;    /* as long; else only the attributes */
+    fuse_ino_t number = 0;      /* of a directory (directories.h); 0: that of its inode */
+
+    fuse_ino_t number_told() const
+    {
+        return number != 0 ? number : node.ino;
+    }
+    /* Not of the root, which has always the same place. */
+    bool is_directory() const
+    {
+        return S_ISDIR(node.row.mode) && node.ino != kRootIno;
+    }
 };
 
 /* For fuse_reply_entry(). */
@@ -75,9 +86,9 @@ class Request : private GroupSource
     {
         return given_up_;
     }
-    /* The replies. @error: of errno(3), 0: done. The others return whether the kernel has taken the
+    /* The replies. @error: of errno(3), 0: done. They return whether the kernel has taken the
      * reply: not if the caller was interrupted meanwhile, or was given up. */
-    void end(int error);
+    bool end(int error);
     bool entry(const Told &told);
     bool created(const Told &told, const fuse_file_info &file);
     bool opened(const fuse_file_info &file);

@@ -64,10 +64,11 @@ struct Counts {
 
 inline constexpr const char *kOwnFolder = ".rpmfs";
 
-/* The kernel knows the folder and its files by numbers that no file of the volume has. */
+/* The kernel knows the folder and its files by numbers that no file of the volume has
+ * (directories.h). */
 inline bool is_statistics(fuse_ino_t ino)
 {
-    return ino > UINT32_MAX;
+    return ino >> 32 == 1;
 }
 
 /* Has the operations count requests, and serve the folder. @operations: all that the mount has. */

@@ -24,12 +24,40 @@ namespace rfs
 
 static constexpr int64_t kSecond = 1000000000; /* in nanoseconds */
 
-/* Answers with a file that the kernel then knows. */
-static void answer_entry(Daemon &daemon, Request &request, const Told &told)
+namespace
 {
-    daemon.known(told.node);
+
+/* A name in a directory that the kernel knows by @number, which the coroutine of its request keeps.
+ */
+struct Name {
+    fuse_ino_t number;
+    std::string text;
+
+    uint32_t directory() const
+    {
+        return number_of(number);
+    }
+    Spot spot() const
+    {
+        return { directory(), text };
+    }
+    Directories::Place place() const
+    {
+        return { number, text };
+    }
+};
+
+} // namespace
+
+/* Answers with a file that the kernel then knows at @name. */
+static void answer_entry(Daemon &daemon, Request &request, Told told, const Name &name)
+{
+    if (told.is_directory())
+        told.number = daemon.directories().looked_up(told.node.ino, name.place(), request.thread(),
+                                                     dtx::now_ns());
+    daemon.known(told, name.place());
     if (!request.entry(told))
-        daemon.forgotten(told.node.ino, 1);
+        daemon.forgotten(told.number_told(), 1);
 }
 
 /* Awaited: the file of a name; ino 0: there is none. @all_search: out: every user may search the
@@ -49,15 +77,16 @@ static dtx::Task<Node> find_child(Call &call, uint32_t parent, std::string_view 
     co_return co_await named_inode(call, place.ino);
 }
 
-static dtx::Task<> answer_lookup(Daemon &daemon, Request &request, uint32_t parent,
-                                 std::string name)
+static dtx::Task<> answer_lookup(Daemon &daemon, Request &request, Name name)
 {
     bool all_search = false;
-    auto body = [&](Call &call) { return find_child(call, parent, name, all_search); };
+    auto body = [&](Call &call) {
+        return find_child(call, name.directory(), name.text, all_search);
+    };
     Told told = co_await daemon.tell(request.who(), body);
 
     daemon.let_keep_name(told, all_search);
-    answer_entry(daemon, request, told);
+    answer_entry(daemon, request, told, name);
 }
 
 static dtx::Task<> answer_number(Daemon &daemon, Request &request, uint32_t ino)
@@ -66,7 +95,7 @@ static dtx::Task<> answer_number(Daemon &daemon, Request &request, uint32_t ino)
     Told told = co_await daemon.tell(request.who(), body);
 
     expect(S_ISREG(told.node.row.mode), ENOENT); /* a directory has one name in the kernel */
-    answer_entry(daemon, request, told);
+    answer_entry(daemon, request, told, {});
 }
 
 void look_up_number(fuse_req_t handle, uint32_t ino)
@@ -76,46 +105,32 @@ void look_up_number(fuse_req_t handle, uint32_t ino)
 
 static void look_up(fuse_req_t handle, fuse_ino_t parent, const char *name)
 {
-    daemon_of(handle).serve(handle, answer_lookup, number_of(parent), name);
+    (void)number_in_use(handle, parent);
+    daemon_of(handle).serve(handle, answer_lookup, { parent, name });
 }
 
 static void forget(fuse_req_t handle, fuse_ino_t ino, uint64_t times)
 {
-    daemon_of(handle).forgotten(number_of(ino), times);
+    daemon_of(handle).forgotten(ino, times);
     fuse_reply_none(handle);
 }
 
 static void forget_many(fuse_req_t handle, size_t count, fuse_forget_data *files)
 {
     for (size_t i = 0; i < count; i++)
-        daemon_of(handle).forgotten(number_of(files[i].ino), files[i].nlookup);
+        if (!is_statistics(files[i].ino))
+            daemon_of(handle).forgotten(files[i].ino, files[i].nlookup);
     fuse_reply_none(handle);
 }
-
-namespace
-{
-
-/* A name in a directory, which the coroutine of its request keeps. */
-struct Name {
-    uint32_t directory;
-    std::string text;
-
-    Spot spot() const
-    {
-        return { directory, text };
-    }
-};
-
-} // namespace
 
 static dtx::Task<> answer_make(Daemon &daemon, Request &request, Name name, uint32_t mode,
                                uint32_t device, std::string target)
 {
     Wanted wanted{ mode, device, target };
-    auto body = [&](Call &call) { return create(call, name.directory, name.text, wanted); };
+    auto body = [&](Call &call) { return create(call, name.directory(), name.text, wanted); };
     Told told = co_await daemon.tell(request.who(), body);
 
-    answer_entry(daemon, request, told);
+    answer_entry(daemon, request, told, name);
 }
 
 static void make_node(fuse_req_t handle, fuse_ino_t parent, const char *name, mode_t mode,
@@ -123,19 +138,17 @@ static void make_node(fuse_req_t handle, fuse_ino_t parent, const char *name, mo
 {
     uint32_t number = device_number(device);
 
-    daemon_of(handle).serve(handle, answer_make, { number_of(parent), name }, mode, number, "");
+    daemon_of(handle).serve(handle, answer_make, { parent, name }, mode, number, "");
 }
 
 static void make_directory(fuse_req_t handle, fuse_ino_t parent, const char *name, mode_t mode)
 {
-    daemon_of(handle).serve(handle, answer_make, { number_of(parent), name },
-                            S_IFDIR | (mode & 01777), 0, "");
+    daemon_of(handle).serve(handle, answer_make, { parent, name }, S_IFDIR | (mode & 01777), 0, "");
 }
 
 static void make_link(fuse_req_t handle, const char *target, fuse_ino_t parent, const char *name)
 {
-    daemon_of(handle).serve(handle, answer_make, { number_of(parent), name }, S_IFLNK | 0777, 0,
-                            target);
+    daemon_of(handle).serve(handle, answer_make, { parent, name }, S_IFLNK | 0777, 0, target);
 }
 
 static dtx::Task<> answer_target(Daemon &daemon, Request &request, uint32_t ino)
@@ -167,24 +180,22 @@ static dtx::Task<Node> add_safe_link(Call &call, uint32_t ino, uint32_t parent,
     co_return co_await link(call, ino, parent, name);
 }
 
-static dtx::Task<> answer_link(Daemon &daemon, Request &request, uint32_t ino, uint32_t parent,
-                               std::string name)
+static dtx::Task<> answer_link(Daemon &daemon, Request &request, uint32_t ino, Name name)
 {
-    auto body = [&](Call &call) { return add_safe_link(call, ino, parent, name); };
+    auto body = [&](Call &call) { return add_safe_link(call, ino, name.directory(), name.text); };
     Told told = co_await daemon.tell(request.who(), body);
 
-    answer_entry(daemon, request, told);
+    answer_entry(daemon, request, told, name);
 }
 
 static void add_link(fuse_req_t handle, fuse_ino_t ino, fuse_ino_t parent, const char *name)
 {
-    daemon_of(handle).serve(handle, answer_link, number_of(ino), number_of(parent), name);
+    daemon_of(handle).serve(handle, answer_link, number_of(ino), { parent, name });
 }
 
-/* Awaited: answers, and then frees a file that has lost its last name. */
-static dtx::Task<> answer_removed(Daemon &daemon, Request &request, std::optional<Node> removed)
+/* Awaited: frees a file that has lost its last name. */
+static dtx::Task<> free_removed(Daemon &daemon, std::optional<Node> removed)
 {
-    request.end(0);
     if (removed && removed->row.links == 0)
         co_await free_file(daemon.client(), removed->ino);
 }
@@ -195,7 +206,8 @@ static dtx::Task<> answer_unlink(Daemon &daemon, Request &request, uint32_t pare
     auto body = [&](Call &call) { return remove_file(call, parent, name); };
     Node node = co_await daemon.client().call(request.who(), body);
 
-    co_await answer_removed(daemon, request, node);
+    (void)request.end(0);
+    co_await free_removed(daemon, node);
 }
 
 static void unlink_name(fuse_req_t handle, fuse_ino_t parent, const char *name)
@@ -208,7 +220,8 @@ static dtx::Task<> answer_rmdir(Daemon &daemon, Request &request, uint32_t paren
     auto body = [&](Call &call) { return remove_directory(call, parent, name); };
     Node node = co_await daemon.client().call(request.who(), body);
 
-    co_await answer_removed(daemon, request, node);
+    (void)request.end(0);
+    co_await free_removed(daemon, node);
 }
 
 static void remove_dir(fuse_req_t handle, fuse_ino_t parent, const char *name)
@@ -220,11 +233,11 @@ static void remove_dir(fuse_req_t handle, fuse_ino_t parent, const char *name)
  * may? */
 static dtx::Task<bool> hides(Call &call, const Name &from, const Name &to)
 {
-    if (from.directory == to.directory)
+    if (from.directory() == to.directory())
         co_return false;
 
-    Node before = co_await held_directory(call, from.directory, kMayExecute);
-    Node after = co_await held_directory(call, to.directory, kMayExecute);
+    Node before = co_await held_directory(call, from.directory(), kMayExecute);
+    Node after = co_await held_directory(call, to.directory(), kMayExecute);
 
     co_return may_all_search(before.row) && !may_all_search(after.row);
 }
@@ -243,14 +256,20 @@ static dtx::Task<> answer_rename(Daemon &daemon, Request &request, Name from, Na
 
     if (hidden)
         co_await daemon.names_end();
-    co_await answer_removed(daemon, request, replaced);
+
+    bool is_taken = request.end(0);
+
+    if (is_taken && (flags & RENAME_EXCHANGE) != 0)
+        daemon.directories().exchanged(from.place(), to.place());
+    else if (is_taken)
+        daemon.directories().moved(from.place(), to.place());
+    co_await free_removed(daemon, replaced);
 }
 
 static void rename_name(fuse_req_t handle, fuse_ino_t parent, const char *name, fuse_ino_t to,
                         const char *new_name, unsigned int flags)
 {
-    daemon_of(handle).serve(handle, answer_rename, { number_of(parent), name },
-                            { number_of(to), new_name }, flags);
+    daemon_of(handle).serve(handle, answer_rename, { parent, name }, { to, new_name }, flags);
 }
 
 static dtx::Task<> answer_attributes(Daemon &daemon, Request &request, uint32_t ino)
@@ -265,7 +284,7 @@ static dtx::Task<> answer_attributes(Daemon &daemon, Request &request, uint32_t 
 
 static void get_attributes(fuse_req_t handle, fuse_ino_t ino, fuse_file_info *info)
 {
-    daemon_of(handle).serve_open(handle, info, answer_attributes, number_of(ino));
+    daemon_of(handle).serve_open(handle, info, answer_attributes, number_in_use(handle, ino));
 }
 
 /* The nearest time that a row can have: the years 1677 to 2262. */
@@ -354,8 +373,8 @@ static void set_attributes(fuse_req_t handle, fuse_ino_t ino, struct stat *wante
 {
     bool writes = info != nullptr && may_write(*info);
 
-    daemon_of(handle).serve_open(handle, info, answer_changes, number_of(ino), *wanted, which,
-                                 writes);
+    daemon_of(handle).serve_open(handle, info, answer_changes, number_in_use(handle, ino), *wanted,
+                                 which, writes);
 }
 
 /* Of access(2) and chdir(2). */
@@ -369,7 +388,7 @@ static dtx::Task<> answer_access(Daemon &daemon, Request &request, uint32_t ino,
 
 static void check_access(fuse_req_t handle, fuse_ino_t ino, int wanted)
 {
-    daemon_of(handle).serve(handle, answer_access, number_of(ino),
+    daemon_of(handle).serve(handle, answer_access, number_in_use(handle, ino),
                             static_cast<uint32_t>(wanted) & (R_OK | W_OK | X_OK));
 }
 
