@@ -27,10 +27,14 @@ static int fetch(struct rpm_reader *reader, uint64_t need, bool *fresh)
 {
     struct rpm_log *log = reader->log;
     uint64_t position = reader->next_lsn % log->capacity;
-    uint64_t len = reader->ahead > need ? reader->ahead : need;
+    uint64_t len;
     int err;
 
     RPM_ASSERT(need <= log->capacity - position);
+    if (reader->grows && reader->ahead < reader->buffer_bytes)
+        reader->ahead *= 2;
+    reader->grows = false;
+    len = reader->ahead > need ? reader->ahead : need;
     if (!*fresh && rpmi_read_ahead_take(reader))
         return 0;
     if (len > reader->buffer_bytes)
@@ -235,15 +239,13 @@ static void note_tail(struct rpm_reader *reader)
 
 static void pace_reads(struct rpm_reader *reader, bool plenty)
 {
-    /* At the tail read one line only: reading where the writer is about to write slows it. */
     if (reader->read_ahead.wanted && plenty)
         rpmi_read_ahead_begin(reader);
     reader->read_ahead.wanted = false;
+    /* At the tail read one line only: reading where the writer is about to write slows it. */
     if (!plenty)
         reader->ahead = RPMI_LINE_BYTES;
-    else if (rpmi_reader_buffered(reader, RPMI_LINE_BYTES) == NULL &&
-             reader->ahead < reader->buffer_bytes)
-        reader->ahead *= 2;
+    reader->grows = plenty;
 }
 
 /* The log was resumed: the reader's state is stale, and the power may have failed meanwhile. */

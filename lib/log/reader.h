@@ -47,7 +47,8 @@ struct rpm_reader {
     uint64_t persisted_lsn; /* everything before is at the reader's level */
     uint64_t persist_from;  /* where the first persist begins: see read_open.c */
     uint64_t next_lsn;
-    uint64_t ahead;       /* bytes to read next time; grows while reads return that many */
+    uint64_t ahead;       /* bytes to read next time */
+    bool grows;           /* it doubles before: records were returned since it was used */
     uint32_t prior_epoch; /* epoch of the record returned last */
     uint64_t longest;     /* longest stride of a record returned */
     uint64_t generation;  /* log->reader_generation when head and plan were made */

@@ -74,6 +74,23 @@ TEST_CASE("read ahead: by an engine a reader returns every record, lap for lap",
     CHECK(conn.link->stats().copy_fallbacks == 0);
 }
 
+TEST_CASE("read ahead: copies follow each other, and a frame at their border is not copied again",
+          "[unit]")
+{
+    Server server(2u << 20);
+    Conn conn(server, queued());
+    Log log(conn, "a", WRITER, AHEAD_CAPACITY);
+    FakeCopier fake(conn);
+    const uint64_t records = 150;
+
+    for (uint64_t i = 0; i < records; i++)
+        append(log, payload(i, 1100)); // 1152 bytes of the ring, so not all of a copy
+    AheadReader reader(log, fake);
+    for (uint64_t i = 0; i < records; i++)
+        REQUIRE(reader.next() == payload(i, 1100));
+    CHECK(fake.copies <= records * 1152 / AHEAD_BUFFER + 4);
+}
+
 TEST_CASE("read ahead: an engine that is slow, refuses or fails costs time, and no record",
           "[unit]")
 {
