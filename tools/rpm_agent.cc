@@ -130,6 +130,7 @@ class Agent
     int decide(Stored &stored);
     void open(const std::string &name, Stored &stored);
     void failed(const std::string &name, Stored &stored, int err);
+    void disconnect();
 
     const Options &options_;
     AgentFront *const front_;
@@ -138,6 +139,8 @@ class Agent
     std::map<std::string, Stored> logs_;
     Clock::time_point list_at_ = Clock::time_point::min();
     uint64_t segments_ = 0;
+    uint64_t copied_ = 0; /* bytes, by the engine */
+    uint64_t fallbacks_ = 0;
     bool failed_ = false;
 };
 
@@ -266,6 +269,20 @@ void notify_ready()
 #endif
 }
 
+/* What the engine has copied is counted by the connection. */
+void Agent::disconnect()
+{
+    struct rpm_conn_stats stats = rpm_conn_stats_init();
+
+    logs_.clear();
+    if (conn_ == nullptr)
+        return;
+    cli::check("statistics", rpm_conn_stats(conn_.get(), &stats));
+    copied_ += stats.copied_bytes;
+    fallbacks_ += stats.copy_fallbacks;
+    conn_.reset();
+}
+
 int Agent::run()
 {
     milliseconds idle = kIdleMin;
@@ -299,8 +316,7 @@ int Agent::run()
                 notice(std::string(failure.what()) + "; trying to connect again");
             lost = true;
             retry.failed();
-            logs_.clear();
-            conn_.reset();
+            disconnect();
         }
         if (options_.once && !any)
             break;
@@ -308,8 +324,13 @@ int Agent::run()
         if (!any)
             std::this_thread::sleep_for(idle);
     }
+    disconnect();
     if (!options_.quiet)
-        notice(std::to_string(segments_) + " segments stored");
+        notice(std::to_string(segments_) + " segments stored" +
+               (options_.engine.empty()
+                    ? ""
+                    : ", " + std::to_string(copied_) + " bytes copied by engine " +
+                          options_.engine + ", " + std::to_string(fallbacks_) + " times not"));
     return options_.once && failed_ ? cli::kFailed : cli::kDone;
 }
 
@@ -398,6 +419,11 @@ int main(int argc, char **argv)
         ->type_name("SECONDS");
     app.add_flag("--once", options.once,
                  "store all records that there are, the last ones too, and end");
+    app.add_option("--engine", options.engine,
+                   "copy engine that reads the logs: cpu, from a pool that is mapped, or rdma, "
+                   "with the next bytes under way (one READ at a time)")
+        ->check(CLI::IsMember({ "cpu", "rdma" }))
+        ->type_name("NAME");
     app.add_option("--timeout", options.timeout, "seconds that one call may take (5)")
         ->check(CLI::Range(0.001, 1e6));
     cli::secret_option(&app);
@@ -412,6 +438,8 @@ int main(int argc, char **argv)
         if (!options.name.empty() && options.listen.empty())
             throw CLI::ValidationError("--name", "it is for an agent that writers connect to; add "
                                                  "--listen");
+        if (!options.engine.empty() && options.tier.empty() && options.scrub <= 0)
+            throw CLI::ValidationError("--engine", "it reads logs; add --tier or --scrub");
         if (options.once && (!options.listen.empty() || options.scrub > 0))
             throw CLI::ValidationError("--once", "it ends when all is stored, and --listen and "
                                                  "--scrub do not; leave one of them out");

@@ -135,7 +135,9 @@ int Scrub::read(rpm_log *log, uint64_t &left)
 {
     rpm_reader *reader = nullptr;
     rpm_record record;
-    int found = rpm_reader_open(log, nullptr, &reader);
+    rpm_reader_opts opts = rpm_reader_opts_init();
+    opts.engine = source_.engine_name();
+    int found = rpm_reader_open(log, &opts, &reader);
     cli::Reader closing(reader);
 
     while (found >= 0 && left > 0 && !ended()) {

@@ -17,6 +17,7 @@ struct Source {
     std::string tier;              /* folder or URL of the segments; "": none */
     std::vector<std::string> logs; /* empty: all */
     double timeout = 5;            /* seconds of one call */
+    std::string engine;            /* by which logs are read; "": none */
 
     cli::Conn connect() const
     {
@@ -32,8 +33,13 @@ struct Source {
         rpm_tier *opened = nullptr;
 
         opts.segment_span = segment;
+        opts.engine = engine_name();
         cli::check("tier", rpm_tier_open(tier.c_str(), &opts, &opened));
         return cli::Tier(opened);
+    }
+    const char *engine_name() const
+    {
+        return engine.empty() ? nullptr : engine.c_str();
     }
     bool wants(const rpm_entry &entry) const
     {
