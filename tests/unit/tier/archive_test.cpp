@@ -70,6 +70,36 @@ TEST_CASE("archive: two archivers, one begun later, store the same segments", "[
     }
 }
 
+TEST_CASE("archive: by a copy engine the segments are the same, over several laps", "[unit]")
+{
+    support::Dir one;
+    support::Dir two;
+    std::string engine = GENERATE("rdma", "cpu");
+    CAPTURE(engine);
+    Server server(4u << 20);
+    Conn conn(server, engine == "cpu" ? synchronous() : queued());
+    Log log(conn, "a", WRITER, 1u << 20);
+    Tier tier(one / "", SPAN, std::string(engine).c_str()); // borrowed until return
+    Tier other(two / "");
+    Archiver archiver(tier, log);
+    Archiver plain(other, log);
+
+    for (uint64_t round = 0; round < 6; round++) {
+        fill(log, 6 * SPAN, 1000 * round);
+        archiver.all(1);
+        plain.all(1);
+        REQUIRE(rpm_log_trim(log, info(log).tail_lsn) == 0);
+    }
+    std::vector<std::string> first = files(one / "");
+    std::vector<std::string> second = files(two / "");
+    REQUIRE(first.size() == second.size());
+    REQUIRE(first.size() > 30);
+    for (size_t i = 0; i < first.size(); i++)
+        CHECK(bytes_of(first[i]) == bytes_of(second[i]));
+    CHECK(conn.link->stats().copied_bytes >= 36 * SPAN);
+    CHECK(conn.link->stats().copy_fallbacks == 0);
+}
+
 TEST_CASE("archive: a store that fails is tried again, and loses nothing", "[unit]")
 {
     Stage stage;

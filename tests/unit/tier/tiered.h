@@ -20,11 +20,12 @@ constexpr uint64_t SPAN = RPMI_SEGMENT_SPAN_MIN;
 struct Tier {
     rpm_tier *tier = nullptr;
 
-    explicit Tier(const std::string &where, uint64_t span = SPAN)
+    explicit Tier(const std::string &where, uint64_t span = SPAN, const char *engine = nullptr)
     {
         rpm_tier_opts opts = rpm_tier_opts_init();
 
         opts.segment_span = span;
+        opts.engine = engine;
         REQUIRE(rpm_tier_open(where.c_str(), &opts, &tier) == 0);
     }
     Tier(const Tier &) = delete;
