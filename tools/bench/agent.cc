@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * agent.cc: rpm-bench agent: what an agent saves where a READ proves nothing, what a connection to
- * one costs that is not used, how fast records are read from segments; in choose.cc what a link
- * that chooses between agent and server takes, in modelled.cc what only the model has, in follow.cc
- * what it costs to wait for records, and in decisions.cc to be trimmed by an agent's decisions.
+ * one costs that is not used; in choose.cc what a link that chooses between agent and server takes,
+ * and one whose agent carries its records, in tiered.cc and tpcc.cc what segments take and how
+ * fast they are read, in near.cc what it saves to compare ranges where they are, in modelled.cc
+ * what only the model has, in follow.cc what it costs to wait for records, and in decisions.cc to
+ * be trimmed by an agent's decisions.
  */
 #include "agent/front.h"
 #include "bench/choose.h"
@@ -11,14 +13,11 @@
 #include "bench/decisions.h"
 #include "bench/follow.h"
 #include "bench/ours.h"
+#include "bench/tiered.h"
 
 #include <atomic>
-#include <fcntl.h>
-#include <fstream>
 #include <numeric>
-#include <sys/stat.h>
 #include <thread>
-#include <unistd.h>
 
 namespace bench
 {
@@ -29,12 +28,10 @@ namespace
 constexpr uint32_t kWriters = 16;
 constexpr uint64_t kAppends = 500; /* of each writer in a round */
 constexpr uint64_t kCapacity = 1u << 20;
-constexpr uint64_t kTierBytes = 32u << 20; /* of records that are read from segments */
-constexpr uint64_t kRecordBytes = 1024;
 constexpr uint64_t kPoolBytes = kWriters * kCapacity + 2 * kTierBytes + (16u << 20);
 constexpr double kRequestsTarget = 0.25;
 constexpr double kUnusedTarget = 1.03;
-constexpr double kReadTarget = 2; /* times the time of reading the file: half of its rate */
+constexpr const char *kAgentName = "bench"; /* by which the server declares it */
 
 struct Bed {
     const CompareOptions &options;
@@ -168,146 +165,31 @@ void compare_unused(const Bed &bed, std::vector<Row> &rows)
     add_row(row, sides[0].rounds, sides[1].rounds, rows);
 }
 
-/* Half of it random, half of it as the record before, like a row of which a few columns change. */
-void fill_record(std::vector<unsigned char> &record, uint64_t &state)
-{
-    for (size_t at = 0; at < record.size() / 2; at++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        record[at] = static_cast<unsigned char>(state >> 56);
-    }
-}
-
-/* Records in segments, and the same bytes in a file. */
-void store_records(const Bed &bed, const std::string &folder, const std::string &path)
-{
-    rpm_log_opts opts = rpm_log_opts_init();
-    std::vector<unsigned char> record(kRecordBytes, 'r');
-    rpm_archiver *archiver = nullptr;
-    rpm_tier *tier = nullptr;
-    rpm_log *raw = nullptr;
-    uint64_t state = 1;
-    int more;
-
-    opts.flags = RPM_LOG_WRITE | RPM_LOG_CREATE;
-    opts.capacity_bytes = 2 * kTierBytes;
-    cli::Conn conn = cli::connect(bed.server);
-    cli::check("log", rpm_log_open(conn.get(), "bench-tier", &opts, &raw));
-    cli::Log log(raw);
-    std::ofstream file(path, std::ios::binary);
-    for (uint64_t i = 0; i < kTierBytes / kRecordBytes; i++) {
-        fill_record(record, state);
-        cli::check("append", rpm_log_append(raw, record.data(), record.size(), nullptr));
-        file.write(reinterpret_cast<const char *>(record.data()),
-                   static_cast<std::streamsize>(record.size()));
-    }
-    if (!file.flush())
-        throw cli::Failure(path + ": " + strerror(errno));
-    cli::check("tier", rpm_tier_open(folder.c_str(), nullptr, &tier));
-    cli::Tier owner(tier);
-    cli::check("archiver", rpm_archiver_open(tier, raw, &archiver));
-    while ((more = rpm_archiver_turn(archiver, 1)) > 0)
-        ;
-    rpm_archiver_close(&archiver);
-    cli::check("archiver", more);
-}
-
-uint64_t sum_words(const void *data, uint64_t bytes)
-{
-    const unsigned char *from = static_cast<const unsigned char *>(data);
-    uint64_t sum = 0;
-    uint64_t word;
-
-    for (uint64_t at = 0; at + sizeof(word) <= bytes; at += sizeof(word)) {
-        memcpy(&word, from + at, sizeof(word));
-        sum += word;
-    }
-    return sum;
-}
-
-uint64_t read_segments(const std::string &folder)
-{
-    struct rpm_tier_log found = rpm_tier_log_init();
-    rpm_tier_reader *reader = nullptr;
-    rpm_tier *tier = nullptr;
-    rpm_record record;
-    uint64_t sum = 0;
-    int more;
-
-    cli::check("tier", rpm_tier_open(folder.c_str(), nullptr, &tier));
-    cli::Tier owner(tier);
-    if (cli::check("tier", rpm_tier_entry(tier, 0, &found)) != 1)
-        throw cli::Failure(folder + ": no segments");
-    cli::check("reader", rpm_tier_reader_open(tier, found.log_id, 0, &reader));
-    while ((more = rpm_tier_reader_next(reader, &record)) == 1)
-        sum += sum_words(record.data, record.len);
-    rpm_tier_reader_close(&reader);
-    cli::check("reader", more);
-    return sum;
-}
-
-uint64_t read_file(const std::string &path)
-{
-    std::vector<unsigned char> piece(64u << 10);
-    int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    uint64_t sum = 0;
-    ssize_t n = -1;
-
-    if (fd >= 0)
-        while ((n = read(fd, piece.data(), piece.size())) > 0)
-            sum += sum_words(piece.data(), static_cast<uint64_t>(n));
-    if (n < 0)
-        throw cli::Failure(path + ": " + strerror(errno));
-    close(fd);
-    return sum;
-}
-
-/* Nanoseconds a record. */
-double timed(const std::function<uint64_t()> &reads, uint64_t *sum)
-{
-    uint64_t begin = now_ns();
-
-    *sum = reads();
-    return static_cast<double>(now_ns() - begin) / static_cast<double>(kTierBytes / kRecordBytes);
-}
-
-void compare_read(const Bed &bed, std::vector<Row> &rows)
-{
-    Row row = { "read segments", kRecordBytes, 1, "read file", "time per record" };
-    std::string folder = bed.dir / "segments";
-    std::string path = bed.dir / "records";
-    std::vector<double> ours;
-    std::vector<double> others;
-    uint64_t sum;
-    uint64_t expected;
-
-    if (!wanted(bed.options.only, row.what, row.against))
-        return;
-    if (mkdir(folder.c_str(), 0700) != 0)
-        throw cli::Failure(folder + ": " + strerror(errno));
-    store_records(bed, folder, path);
-    for (uint32_t round = 0; round < bed.options.rounds; round++) {
-        show_round(row.what, row.against, round, bed.options);
-        others.push_back(timed([&] { return read_file(path); }, &expected));
-        ours.push_back(timed([&] { return read_segments(folder); }, &sum));
-        if (sum != expected)
-            throw cli::Failure("the segments have other records than the file");
-        end_if_stopped();
-    }
-    row.target = kReadTarget;
-    add_row(row, ours, others, rows);
-}
-
 } // namespace
 
 int compare_agent(const CompareOptions &options)
 {
-    expect_row(options.only,
-               { "orders by 16 messages by 16", "agent unused no agent",
-                 "selector by 1 best of both", "selector by 16 best of both",
-                 "agent 2 ms away no agent", "read segments read file", "watch by 16 polls by 16",
-                 "record by watch record by polls", "ten laps staged on demand",
-                 "ten laps fetched late", "ten laps both", "p99 beside agent p99 alone",
-                 "scrub by agent scrub by server", "combined Gets best single" });
+    expect_row(options.only, { "orders by 16 messages by 16",
+                               "agent unused no agent",
+                               "selector by 1 best of both",
+                               "selector by 16 best of both",
+                               "agent 2 ms away no agent",
+                               "carry by 1 no agent",
+                               "carry by 16 no agent",
+                               "read segments read file",
+                               "archive by rdma archive by reads",
+                               "tpcc in segments plain bytes",
+                               "read tpcc segments read file",
+                               "compare near read and compare",
+                               "bytes of compare bytes of reads",
+                               "watch by 16 polls by 16",
+                               "record by watch record by polls",
+                               "ten laps staged on demand",
+                               "ten laps fetched late",
+                               "ten laps both",
+                               "p99 beside agent p99 alone",
+                               "scrub by agent scrub by server",
+                               "combined Gets best single" });
     MemoryDir dir(options.dir);
     ServerOptions server = { dir / "pool", "shm:" + (dir / "socket"), kPoolBytes };
 
@@ -316,8 +198,10 @@ int compare_agent(const CompareOptions &options)
                            cli::size_text(static_cast<double>(kPoolBytes + 3 * kTierBytes)) +
                            " are needed");
     server.ddio = RPM_YES; /* so a READ proves nothing */
+    server.agents = kAgentName;
     ChildServer child(server);
-    AgentFront agent({ server.listen, { "unix:" + (dir / "agent") }, "", "", 64, 5 });
+    AgentFront agent(
+        { server.listen, { "unix:" + (dir / "agent") }, "", "", 64, 5, 0, kAgentName });
     Bed bed = { options, dir, server.listen + ",mode=ring", agent };
 
     printf("memory in %s, declared to be in the ADR domain with DDIO on; ratio: librpm over the "
@@ -329,7 +213,10 @@ int compare_agent(const CompareOptions &options)
         compare_unused(bed, rows);
         compare_choice(options, bed.server, bed.with_agent(), rows);
         compare_far(options, bed.server, "unix:" + (dir / "far"), rows);
-        compare_read(bed, rows);
+        compare_carry(options, bed.server, bed.with_agent() + ",carry=" + kAgentName, rows);
+        compare_tiered(options, dir, bed.server, rows);
+        compare_tpcc(options, dir, rows);
+        compare_near(options, bed.server, rows);
         compare_waiting(options, bed.server, rows);
         compare_decisions(options, dir, bed.server, rows);
         compare_modelled(options, rows);

@@ -39,6 +39,9 @@ cli::Progress &progress();
 /* A description of the machine and the program, for result files. */
 nlohmann::ordered_json description();
 
+/* The path of a program in the folder of this one. */
+std::string program_beside(const std::string &name);
+
 /* A directory in memory, which is removed with its files. */
 class MemoryDir
 {
@@ -87,7 +90,9 @@ struct ServerOptions {
     std::string listen; /* "shm:..." */
     uint64_t pool_bytes = 0;
     int engine_cpu = -1;
-    uint32_t ddio = 0; /* enum rpm_answer, declared */
+    uint32_t ddio = 0;       /* enum rpm_answer, declared */
+    std::string agents = {}; /* declared */
+    uint64_t dram_bytes = 0; /* 0: the default */
 };
 
 /* A server in its own process, which ends with this object or with this process. */

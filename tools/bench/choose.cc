@@ -136,6 +136,17 @@ void compare_choice(const CompareOptions &options, const std::string &server,
     }
 }
 
+void compare_carry(const CompareOptions &options, const std::string &server,
+                   const std::string &agent, std::vector<Row> &rows)
+{
+    for (uint32_t writers : { 1u, 16u }) {
+        Row row = row_of(writers == 1 ? "carry by 1" : "carry by 16", "no agent", writers);
+
+        compare_ways(options, row, { { agent, RPM_METHOD_CARRY }, { server, RPM_METHOD_DEFAULT } },
+                     writers, rows);
+    }
+}
+
 void compare_far(const CompareOptions &options, const std::string &server,
                  const std::string &listen, std::vector<Row> &rows)
 {

@@ -20,6 +20,11 @@ void compare_choice(const CompareOptions &options, const std::string &server,
 void compare_far(const CompareOptions &options, const std::string &server,
                  const std::string &listen, std::vector<Row> &rows);
 
+/* Writers whose agent carries their records, against writers without an agent. @agent: URL of a
+ * writer with the agent's name. */
+void compare_carry(const CompareOptions &options, const std::string &server,
+                   const std::string &agent, std::vector<Row> &rows);
+
 /* modelled.cc: what rpm-pathbench, beside this program, computes of an agent on a DPU. */
 void compare_modelled(const CompareOptions &options, std::vector<Row> &rows);
 

@@ -87,7 +87,7 @@ void print_row(const Row &row)
     snprintf(span, sizeof(span), "%.2f..%.2f", row.ratio_min, row.ratio_max);
     if (row.target > 0)
         snprintf(target, sizeof(target), "<= %s  %s", target_text(row.target).c_str(),
-                 row.ratio <= row.target ? "met" : "MISSED");
+                 row.ratio <= row.target ? "met" : "not met");
     progress().clear();
     printf("%-20s %6llu %5u  %-14s %8.*f%s %8.*f%s %6.2f %15s%s %s\n", row.what.c_str(),
            static_cast<unsigned long long>(row.bytes), row.depth, row.against.c_str(), digits,

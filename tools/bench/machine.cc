@@ -5,6 +5,7 @@
 #include "bench/bench.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -130,6 +131,15 @@ Mapping::~Mapping()
     munmap(data_, bytes_);
 }
 
+std::string program_beside(const std::string &name)
+{
+    std::array<char, 4096> own = {};
+    ssize_t n = readlink("/proc/self/exe", own.data(), own.size() - 1);
+    std::string path(own.data(), n > 0 ? static_cast<size_t>(n) : 0);
+
+    return path.substr(0, path.rfind('/') + 1) + name;
+}
+
 static constexpr uint64_t kServerEndNs = 2000000000;
 
 static rpm_server *child_server;
@@ -150,6 +160,8 @@ static rpm_server *child_server;
     opts.flags = RPM_SERVER_CREATE;
     opts.domain = RPM_DOMAIN_ADR;
     opts.ddio = options.ddio;
+    opts.dram_bytes = options.dram_bytes;
+    opts.agents = options.agents.empty() ? nullptr : options.agents.c_str();
     err = rpm_server_open(&opts, &child_server);
     if (err != 0) {
         fprintf(stderr, "rpm-bench: server: %s: %s\n", rpm_error_name(err), rpm_last_error());

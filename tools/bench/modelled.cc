@@ -42,17 +42,7 @@ const Modelled kRows[] = {
       "units of the NIC busy, so that nothing can be added to it" },
 };
 
-/* The program beside this one. */
-std::string pathbench()
-{
-    std::array<char, 4096> own = {};
-    ssize_t n = readlink("/proc/self/exe", own.data(), own.size() - 1);
-    std::string path(own.data(), n > 0 ? static_cast<size_t>(n) : 0);
-
-    return path.substr(0, path.rfind('/') + 1) + "rpm-pathbench";
-}
-
-/* Its runs by name. */
+/* The runs of rpm-pathbench, @program, by name. */
 Runs runs_of(const std::string &program)
 {
     std::string command = "'" + program + "' --experiment kv,agent --json";
@@ -86,7 +76,7 @@ double value_of(const Runs &runs, const char *run, const char *number)
 
 void compare_modelled(const CompareOptions &options, std::vector<Row> &rows)
 {
-    std::string program = pathbench();
+    std::string program = program_beside("rpm-pathbench");
     Runs runs;
 
     for (const Modelled &one : kRows) {
