@@ -96,6 +96,8 @@ int rpmi_read_ahead_fetch(struct rpm_reader *reader, uint64_t len)
     struct rpm_log *log = reader->log;
     uint64_t offset = RPMI_LOG_HEADER_BYTES + reader->next_lsn % log->capacity;
 
+    RPM_ASSERT(len <= reader->buffer_room); /* nothing is written behind either buffer */
+    RPM_ASSERT(reader->have == 0);          /* the exchange would leave other bytes there */
     if (reader->read_ahead.copier != NULL) {
         if (copy(reader, offset, len))
             return 0;
@@ -123,7 +125,7 @@ static bool has_ended(struct rpm_reader *reader)
 {
     struct rpmi_read_ahead *ahead = &reader->read_ahead;
 
-    RPM_ASSERT(ahead->copier->busy);
+    RPM_ASSERT(ahead->copier->busy); /* the copy that take() is about */
     if (rpmi_copier_finish(ahead->copier) == 0)
         return true;
     count_fallback(reader);
@@ -145,11 +147,13 @@ bool rpmi_read_ahead_take(struct rpm_reader *reader)
         return false;
     if (kept > 0)
         memcpy(ahead->buffer + RPMI_AHEAD_FRONT - kept, rpmi_reader_buffered(reader, kept), kept);
+    RPM_ASSERT(RPMI_AHEAD_FRONT + len <= reader->buffer_room);
     exchange(reader);
     reader->front = RPMI_AHEAD_FRONT - kept;
     reader->lsn = ahead->lsn - kept;
     reader->have = kept + len;
     reader->persisted_lsn = reader->next_lsn;
+    RPM_ASSERT(rpmi_reader_buffered(reader, 1) != NULL); /* else the reader would take them again */
     ahead->wanted = true;
     count_copied(reader, len);
     return true;
