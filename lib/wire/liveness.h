@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 struct rpmi_liveness {
-    pthread_mutex_t life; /* its first int is the futex word, in glibc and in musl's ABI alike */
+    pthread_mutex_t holder; /* its first int is the futex word, in glibc and in musl's ABI alike */
     __attribute__((aligned(RPMI_LINE_BYTES)))
     uint32_t engine_sleeps; /* 1: the engine sleeps: a client notifies it after a post */
     uint32_t engine_cpu;    /* the CPU to which the engine is bound, plus 1; 0: several */
@@ -37,7 +37,7 @@ _Static_assert(sizeof(struct rpmi_liveness) == 2 * RPMI_LINE_BYTES, "two lines")
 
 static inline uint32_t rpmi_liveness_word(const struct rpmi_liveness *liveness)
 {
-    return __atomic_load_n((const uint32_t *)(const void *)&liveness->life, __ATOMIC_ACQUIRE);
+    return __atomic_load_n((const uint32_t *)(const void *)&liveness->holder, __ATOMIC_ACQUIRE);
 }
 
 static inline bool rpmi_liveness_alive(const struct rpmi_liveness *liveness)

@@ -139,7 +139,7 @@ TEST_CASE("golden: the words of the liveness page have their places and meanings
     Bytes dead = { 0x00, 0x00, 0x00, 0x40 };  // bit 30: its thread died
     Bytes alive = { 0x34, 0x12, 0x00, 0x00 }; // thread 0x1234
 
-    REQUIRE(offsetof(rpmi_liveness, life) == 0);
+    REQUIRE(offsetof(rpmi_liveness, holder) == 0);
     REQUIRE(offsetof(rpmi_liveness, engine_sleeps) == 64);
     REQUIRE(offsetof(rpmi_liveness, engine_cpu) == 68);
     REQUIRE(offsetof(rpmi_liveness, membarrier) == 72);

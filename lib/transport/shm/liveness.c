@@ -50,7 +50,7 @@ int rpmi_liveness_open(struct rpmi_liveness **liveness, int *fd)
     if (fcntl(page, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
         0)
         goto unmap_page;
-    if (mutex_init(&((struct rpmi_liveness *)ptr)->life) != 0)
+    if (mutex_init(&((struct rpmi_liveness *)ptr)->holder) != 0)
         goto unmap_page;
     *liveness = ptr;
     *fd = page;
@@ -67,7 +67,7 @@ close_page:
 void rpmi_liveness_close(struct rpmi_liveness *liveness, int fd)
 {
     if (liveness != NULL) {
-        (void)pthread_mutex_destroy(&liveness->life);
+        (void)pthread_mutex_destroy(&liveness->holder);
         (void)munmap(liveness, RPMI_PAGE_BYTES);
     }
     if (fd >= 0)
@@ -76,17 +76,17 @@ void rpmi_liveness_close(struct rpmi_liveness *liveness, int fd)
 
 void rpmi_liveness_begin(struct rpmi_liveness *liveness)
 {
-    int err = pthread_mutex_lock(&liveness->life);
+    int err = pthread_mutex_lock(&liveness->holder);
 
     if (err == EOWNERDEAD) /* an earlier control thread of this process ended without unlocking */
-        err = pthread_mutex_consistent(&liveness->life);
+        err = pthread_mutex_consistent(&liveness->holder);
     RPM_ASSERT(err == 0);
     RPM_ASSERT(rpmi_liveness_alive(liveness));
 }
 
 void rpmi_liveness_end(struct rpmi_liveness *liveness)
 {
-    int err = pthread_mutex_unlock(&liveness->life);
+    int err = pthread_mutex_unlock(&liveness->holder);
 
     RPM_ASSERT(err == 0);
     RPM_ASSERT(!rpmi_liveness_alive(liveness));
