@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copier.h: copy engines: what copies bulk bytes of remote memory into this process. One table of
- * operations for each backend, and a copier, which is one of them for one connection. A copier has
- * one copy outstanding at most. A caller whose copier fails reads the same bytes over the link, so
- * a copier that is slow or broken costs time and nothing else.
+ * copier.h: copy engines, which copy large ranges of remote memory into this process. A copier is
+ * one engine on one connection, and has at most one copy outstanding. A caller whose copier fails
+ * reads the same bytes over the link, so a copier that is slow or broken costs time and nothing
+ * else.
  *
  * The bytes of a copy are as those of a READ: other clients may change them meanwhile.
  *

@@ -58,7 +58,7 @@ static void count_fallback(struct rpm_reader *reader)
     reader->log->conn->link->stats.copy_fallbacks++;
 }
 
-/* Is a copy still outstanding? One that was not wanted any more may have ended. */
+/* Is a copy still outstanding? One whose bytes were dropped may have ended meanwhile. */
 static bool is_busy(struct rpmi_copier *copier)
 {
     int status;

@@ -19,7 +19,7 @@
 #include "base/assert.h"
 
 #define RPMI_IDLE_READS_MAX 64u      /* reads of an unchanged tail between two reads of the head */
-#define RPMI_AHEAD_FRONT (64u << 10) /* room for the begin of a frame in front of its rest */
+#define RPMI_AHEAD_FRONT (64u << 10) /* in front of a copy, for the first part of a frame */
 
 /* read_ahead.c: the copy by which a reader has its next bytes while it returns records of the last
  * ones. */

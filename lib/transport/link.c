@@ -118,8 +118,10 @@ static int dial_agent(void *context, const char *url, const struct rpmi_link_opt
 }
 
 /* Options that say more about an agent, without one. */
-static int expect_none(const char *carry, const char *calibration)
+static int expect_none(const struct rpmi_url *url, const char *carry, const char *calibration)
 {
+    if (carry != NULL && strcmp(url->scheme, "sim") == 0)
+        return rpmi_fail(RPM_E_INVAL, "carry=%s names an agent in the model; add agent=soc", carry);
     if (carry != NULL)
         return rpmi_fail(RPM_E_INVAL,
                          "carry=%s names an agent that carries records, but no address; add "
@@ -145,7 +147,7 @@ static int add_agent(const struct rpmi_url *url, const struct rpmi_link_opts *op
     int err;
 
     if (text == NULL || is_agent_modelled(url))
-        return expect_none(text == NULL ? carry : NULL, calibration);
+        return expect_none(url, text == NULL ? carry : NULL, calibration);
     err = rpmi_agent_set_address(&address, text, opts->secret);
     if (err == 0 && carry != NULL)
         err = rpmi_carry_set_name(&address, carry);

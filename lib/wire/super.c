@@ -116,7 +116,8 @@ int rpmi_super_get(const void *block, uint64_t pool_bytes, struct rpmi_super *su
         return rpmi_fail(RPM_E_VERSION,
                          "the pool has format version %" PRIu32
                          ", expected is %u; serve it with the librpm that made it, and copy its "
-                         "logs by 'rpm-log cat' and 'rpm-log append' to a pool of this one",
+                         "logs by 'rpm-log cat' and 'rpm-log append' to a pool of this one, and "
+                         "its regions by the programs that use them",
                          found.version, RPMI_FORMAT_VERSION);
     if (rpmi_load64(from + SUPER_AT_SUM) != super_sum(from))
         return rpmi_fail(RPM_E_CORRUPT,

@@ -92,9 +92,9 @@ std::vector<Scenario> all_scenarios()
 
 const Scenario &scenario_of(const std::string &name)
 {
-    for (const auto *group : { &append_scenarios(), &recover_scenarios(), &member_scenarios(),
-                               &region_scenarios(), &tier_scenarios(), &decision_scenarios(),
-                               &soc_scenarios() })
+    for (const auto *group :
+         { &append_scenarios(), &recover_scenarios(), &member_scenarios(), &region_scenarios(),
+           &tier_scenarios(), &decision_scenarios(), &soc_scenarios() })
         for (const Scenario &scenario : *group)
             if (name == scenario.name)
                 return scenario;

@@ -22,7 +22,7 @@ enum rpm_error {
     RPM_E_INVAL = -EINVAL,            /* an argument is out of its documented range */
     RPM_E_FULL = -ENOBUFS,            /* the log is full: trim it, then retry */
     RPM_E_NOSPACE = -ENOSPC,          /* no room to create it: remove objects or enlarge the pool */
-    RPM_E_LIMIT = -EMFILE,            /* a maximum count is reached: close or remove some first */
+    RPM_E_LIMIT = -EMFILE,            /* a maximum count is reached: the text names it */
     RPM_E_TORN = -EBADMSG,            /* bytes failed their checksum */
     RPM_E_FENCED = -ESTALE,           /* a newer writer owns this log (a region: its guard log);
                                          result of in-flight operations unknown */
@@ -34,7 +34,7 @@ enum rpm_error {
     RPM_E_TRIMMED = -ENODATA,         /* the LSN was trimmed away */
     RPM_E_TOOBIG = -EMSGSIZE,         /* record larger than rpm_log_record_max() */
     RPM_E_NOENT = -ENOENT,            /* no object of that name */
-    RPM_E_EXISTS = -EEXIST,           /* the name is taken */
+    RPM_E_EXISTS = -EEXIST,           /* the name is taken, or the object there is another */
     RPM_E_NAME = -ENAMETOOLONG,       /* name empty, too long or with a forbidden byte */
     RPM_E_OWNED = -EUSERS,            /* another writer, server or lock owner holds it */
     RPM_E_DENIED = -EACCES,           /* not permitted: credentials, secret or rights */

@@ -54,5 +54,5 @@ TEST_CASE("sim url: options of an agent on the SoC are checked", "[unit]")
     CHECK(refused("sim:seed=1,agent=soc,carry=dpu").find("carry=agent") != std::string::npos);
     CHECK(refused("sim:seed=1,agent=soc,calibration=times").find("calibration=times") !=
           std::string::npos);
-    CHECK(refused("sim:seed=1,carry=agent").find("add agent=URL") != std::string::npos);
+    CHECK(refused("sim:seed=1,carry=agent").find("add agent=soc") != std::string::npos);
 }
