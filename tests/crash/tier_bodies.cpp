@@ -16,9 +16,12 @@ const unsigned AGENT = 1; // the client that stores
 class TieredOracle : public LogOracle
 {
   public:
-    TieredOracle(const char *log, uint64_t bytes) : LogOracle(log, bytes)
+    TieredOracle(const char *log, uint64_t bytes, const char *engine) : LogOracle(log, bytes)
     {
-        if (rpm_tier_open((dir_ / "").c_str(), nullptr, &tier) != 0)
+        rpm_tier_opts opts = rpm_tier_opts_init();
+
+        opts.engine = engine;
+        if (rpm_tier_open((dir_ / "").c_str(), &opts, &tier) != 0)
             throw std::runtime_error(rpm_last_error());
     }
     ~TieredOracle() override
@@ -31,9 +34,9 @@ class TieredOracle : public LogOracle
     support::Dir dir_;
 };
 
-LogOracle &tiered_log(Run &run, const char *name)
+LogOracle &tiered_log(Run &run, const char *name, const char *engine = nullptr)
 {
-    return run.add(std::make_unique<TieredOracle>(name, 4096));
+    return run.add(std::make_unique<TieredOracle>(name, 4096, engine));
 }
 
 // Opens the log as another client, and stores it.
@@ -54,9 +57,9 @@ void store(Run &run, LogOracle &oracle)
 } // namespace
 
 // Three laps, each stored before the log gets full.
-static void tier_laps(Run &run)
+static void laps(Run &run, const char *engine)
 {
-    LogOracle &oracle = tiered_log(run, "a");
+    LogOracle &oracle = tiered_log(run, "a", engine);
     Writer writer(run, FIRST, oracle);
 
     writer.append(40);
@@ -66,6 +69,17 @@ static void tier_laps(Run &run)
             writer.append(len);
         store(run, oracle);
     }
+}
+
+static void tier_laps(Run &run)
+{
+    laps(run, nullptr);
+}
+
+// What is stored was copied by a copy engine.
+static void tier_engine(Run &run)
+{
+    laps(run, "rdma");
 }
 
 // Records are stored while others are on their way.
@@ -118,6 +132,7 @@ const std::vector<Scenario> &tier_scenarios()
 {
     static const std::vector<Scenario> list = {
         { "tier_laps", tier_laps },
+        { "tier_engine", tier_engine },
         { "tier_pipelined", tier_pipelined },
         { "tier_resumed", tier_resumed },
     };
