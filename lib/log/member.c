@@ -88,7 +88,11 @@ int rpmi_member_seal(struct rpm_log *log, uint64_t base)
                          log->name, base, RPMI_LINE_BYTES,
                          sealed ? log->head.base_lsn : log->head.trim_lsn,
                          log->head.trim_lsn + log->capacity);
-    err = sealed ? 0 : rpmi_log_seal(log, base);
+    /* What is in front of @base may only be visible: the writer before, or the connection, may have
+     * ended before its flush. From now on the head, or the next frames, say that it is durable. */
+    err = rpmi_log_make_durable(log, log->write_key, log->head.trim_lsn, base);
+    if (err == 0 && !sealed)
+        err = rpmi_log_seal(log, base);
     if (err != 0)
         return err;
     rpmi_log_begin(log, base);

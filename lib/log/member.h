@@ -45,9 +45,10 @@ int rpmi_member_attach(struct rpm_log *log);
  */
 int rpmi_member_claim(struct rpm_log *log, uint32_t epoch, uint32_t flags);
 
-/* Make the claim's epoch valid from @base on, durably, and append there from now on; if the head
- * has that epoch already, only append at @base, where the last frame of this writer ends.
- * RPM_E_RANGE (@base), RPM_E_FENCED, RPM_E_DENIED, RPM_E_CORRUPT, RPM_E_LOST. */
+/* Bring everything in front of @base to the log's level, make the claim's epoch valid from @base
+ * on, durably, and append there from now on; if the head has that epoch already, do not seal it
+ * again: then @base is where the last frame of this writer ends. RPM_E_RANGE (@base), RPM_E_FENCED,
+ * RPM_E_DENIED, RPM_E_CORRUPT, RPM_E_LOST. */
 int rpmi_member_seal(struct rpm_log *log, uint64_t base);
 
 /* Say that all records below @lsn are committed: visible to readers when it returns, not durable.

@@ -165,6 +165,36 @@ TEST_CASE("member: its writer comes back with its own epoch, and goes on where i
     CHECK(data_of(member.log) == all);
 }
 
+TEST_CASE("member: what a seal finds is durable before it counts as acknowledged", "[unit]")
+{
+    EACH_KIND(kind);
+    bool same = GENERATE(true, false); // the same writer, with its own epoch, or another one
+    Server server;
+    Member first(server, kind, &conn_opts);
+    Member second(server, kind, &conn_opts);
+    Member &next = same ? first : second;
+    uint32_t epoch = same ? 5 : 6;
+
+    CAPTURE(same);
+    REQUIRE(first.open() == 0);
+    REQUIRE(first.take(5) == 0);
+    append(first.log, "one");
+    // As if the connection had been lost before the flush of this record.
+    memset(&server.pool.kept[RING + FIRST], 0, 64);
+    rpm_conn_drop(first.conn);
+    if (same)
+        REQUIRE(first.again() == 0);
+    else
+        REQUIRE(second.open() == 0);
+    REQUIRE(next.take(epoch, same ? 0 : RPMI_CALL_TAKEOVER) == 0);
+    CHECK(append(next.log, "two") == FIRST + 64);
+    server.power_cut();
+    REQUIRE(server.start() == 0);
+    REQUIRE(next.again() == 0);
+    REQUIRE(next.take(epoch) == 0);
+    CHECK(data_of(next.log) == Strings{ "one", "two" });
+}
+
 TEST_CASE("member: after another writer's claim, a token or lower epoch is refused", "[unit]")
 {
     EACH_KIND(kind);
