@@ -14,7 +14,7 @@
  *   an epoch is given out once, even if the claiming client dies before it seals
  *   a writer that resumes gets a claim only if no other writer claimed the log since its first one
  *   an epoch is granted again only to the client that has its token, and only while it is the
- *     highest; then no key of the grants before can write
+ *     highest, also by the head; then no key of the grants before can write
  *
  * Format: FORMAT.md, section 4.   Tests: tests/unit/pool/claim_test.cpp
  */
@@ -133,6 +133,7 @@ static int may_claim_again(struct rpmi_service *service, struct rpmi_object *log
 {
     const struct rpmi_dirent *entry = &log->entry;
     uint64_t claimed = rpmi_word_load(service, claim_word_offset(entry));
+    int err;
 
     RPM_ASSERT(call->token != 0 && call->epoch != 0);
     if (claimed != call->epoch)
@@ -147,7 +148,15 @@ static int may_claim_again(struct rpmi_service *service, struct rpmi_object *log
                          "log '%s' was claimed with epoch %" PRIu32
                          " by another writer, whose token differs; claim it with a higher epoch",
                          entry->name, call->epoch);
-    return rpmi_head_load(service, log, head);
+    err = rpmi_head_load(service, log, head);
+    /* The medium may have an older guard than head: another writer has claimed since. */
+    if (err == 0 && head->epoch > call->epoch)
+        err =
+            rpmi_fail(RPM_E_FENCED,
+                      "log '%s' is sealed with epoch %" PRIu32 ", so the claim with epoch %" PRIu32
+                      " has ended; its claim word is damaged",
+                      entry->name, head->epoch, call->epoch);
+    return err;
 }
 
 static int check_call(const struct rpmi_dirent *entry, const struct rpmi_call *call)

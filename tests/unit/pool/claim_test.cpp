@@ -183,6 +183,28 @@ TEST_CASE("claim: a token is worth nothing with another epoch, or once another w
     CHECK(server.claim_epoch(server.you, server.yours, 6, other.token).status == 0);
 }
 
+TEST_CASE("claim: a token with an old guard is worth nothing once a later epoch is sealed",
+          "[unit]")
+{
+    ClaimServer server;
+    rpmi_reply first = server.claim_epoch(server.me, server.mine, 5);
+    std::vector<unsigned char> guard(&server.pool.bytes[HEADER + RPMI_GUARD_OFFSET],
+                                     &server.pool.bytes[HEADER + RPMI_GUARD_OFFSET + 64]);
+
+    REQUIRE(server.with_key(server.me, RPMI_CALL_SEAL, first.key, 640).status == 0);
+    rpmi_reply other = server.claim(server.you, server.yours, RPMI_CALL_TAKEOVER);
+    REQUIRE(server.with_key(server.you, RPMI_CALL_SEAL, other.key, 1280).status == 0);
+    // The medium returns an older line.
+    std::copy(guard.begin(), guard.end(), &server.pool.kept[HEADER + RPMI_GUARD_OFFSET]);
+    REQUIRE(server.reborn() == 0);
+    server.attach();
+    rpmi_reply refused = server.claim_epoch(server.me, server.mine, 5, first.token);
+    CHECK(refused.status == RPM_E_FENCED);
+    CHECK(std::string(refused.text).find("sealed with epoch 6") != std::string::npos);
+    CHECK(server.head(HEADER).epoch == 6);
+    CHECK(server.claim(server.me, server.mine).epoch == 7);
+}
+
 TEST_CASE("claim: whatever a power cut leaves of the guard, no token claims another epoch",
           "[unit]")
 {
