@@ -62,25 +62,31 @@ static int head_restore_copy(struct rpmi_service *service, struct rpmi_object *l
                   "log %s: head slot %u was damaged or torn; stored again from its copy",
                   log->entry.name, slot);
     }
+    log->head_unpersisted = err != 0;
     return err;
 }
 
-/* If storing a head failed half-way, persist the slots first: otherwise a reply could report a head
- * that a power cut undoes. */
+int rpmi_head_settle(struct rpmi_service *service, struct rpmi_object *log)
+{
+    int err;
+
+    if (!log->head_unpersisted)
+        return 0;
+    err = rpmi_mem_persist(service->opts.pool, log->entry.offset,
+                           (uint64_t)RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE);
+    log->head_unpersisted = err != 0;
+    return err;
+}
+
 int rpmi_head_load(struct rpmi_service *service, struct rpmi_object *log, struct rpmi_head *head)
 {
     const struct rpmi_dirent *entry = &log->entry;
     unsigned char slots[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE];
     uint32_t lacking;
+    int err = rpmi_head_settle(service, log);
 
-    RPM_ASSERT(log->used && entry->kind == RPM_KIND_LOG);
-    if (log->head_unpersisted) {
-        int err = rpmi_mem_persist(service->opts.pool, entry->offset, sizeof(slots));
-
-        if (err != 0)
-            return err;
-        log->head_unpersisted = false;
-    }
+    if (err != 0)
+        return err;
     rpmi_mem_load(service->opts.pool, entry->offset, slots, sizeof(slots));
     if (rpmi_head_pick(slots, head, &lacking) != 0)
         return rpmi_fail(RPM_E_CORRUPT, "log '%s' needs 'rpm-log repair': %s", entry->name,

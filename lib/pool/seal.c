@@ -22,17 +22,20 @@
 
 /* The commit word of an earlier writer may be above the LSN where the new epoch begins, if records
  * were given up. Lower it before the head changes: else readers would take records of the new epoch
- * for committed ones. */
-static int lower_commit(struct rpmi_service *service, const struct rpmi_dirent *entry,
-                        uint64_t base_lsn)
+ * for committed ones. If persisting it failed, the medium may still have the higher word. */
+static int lower_commit(struct rpmi_service *service, struct rpmi_object *log, uint64_t base_lsn)
 {
-    uint64_t at = entry->offset + RPMI_COMMIT_OFFSET;
+    uint64_t at = log->entry.offset + RPMI_COMMIT_OFFSET;
+    int err;
 
-    RPM_ASSERT(entry->kind == RPM_KIND_LOG && rpmi_is_aligned(base_lsn, RPMI_LINE_BYTES));
-    if (rpmi_word_load(service, at) <= base_lsn)
+    RPM_ASSERT(log->entry.kind == RPM_KIND_LOG && rpmi_is_aligned(base_lsn, RPMI_LINE_BYTES));
+    if (rpmi_word_load(service, at) > base_lsn)
+        rpmi_word_store(service, at, base_lsn);
+    else if (!log->commit_unpersisted)
         return 0;
-    rpmi_word_store(service, at, base_lsn);
-    return rpmi_mem_persist(service->opts.pool, at, sizeof(uint64_t));
+    err = rpmi_mem_persist(service->opts.pool, at, sizeof(uint64_t));
+    log->commit_unpersisted = err != 0;
+    return err;
 }
 
 /* Persist the records that a repaired log keeps, because later records depend on them. */
@@ -89,9 +92,11 @@ static int rebuild(struct rpmi_service *service, struct rpmi_object *log,
                          "log '%s' cannot hold LSNs %" PRIu64 " to %" PRIu64 " in %" PRIu64
                          " bytes",
                          log->entry.name, head.trim_lsn, head.base_lsn, head.capacity_bytes);
-    err = persist_kept(service, &log->entry, &head);
+    err = rpmi_head_settle(service, log);
     if (err == 0)
-        err = lower_commit(service, &log->entry, head.base_lsn);
+        err = persist_kept(service, &log->entry, &head);
+    if (err == 0)
+        err = lower_commit(service, log, head.base_lsn);
     for (uint32_t i = 0; i < RPMI_HEAD_SLOTS / RPMI_HEAD_COPIES && err == 0; i++)
         err = rpmi_head_replace(service, log, &head);
     log->trim_lsn = head.trim_lsn;
@@ -132,7 +137,7 @@ static int seal(struct rpmi_service *service, struct rpmi_client *client,
     head.epoch = log->epoch;
     head.flags = (call->flags & RPMI_CALL_DURABLE) != 0 ? RPMI_HEAD_DURABLE : 0;
     head.life = service->life;
-    err = lower_commit(service, &log->entry, head.base_lsn);
+    err = lower_commit(service, log, head.base_lsn);
     if (err == 0)
         err = rpmi_head_replace(service, log, &head);
     log->trim_lsn = head.trim_lsn;

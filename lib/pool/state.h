@@ -26,11 +26,12 @@
 struct rpmi_object {
     bool used;
     struct rpmi_dirent entry;
-    uint32_t keys;         /* live keys of all clients */
-    uint32_t writer;       /* log: client that holds the claim, 0: none */
-    uint32_t epoch;        /* log: of that claim */
-    bool sealed;           /* log: that epoch is durable in the head */
-    bool head_unpersisted; /* log: a persist of its visible head failed */
+    uint32_t keys;           /* live keys of all clients */
+    uint32_t writer;         /* log: client that holds the claim, 0: none */
+    uint32_t epoch;          /* log: of that claim */
+    bool sealed;             /* log: that epoch is durable in the head */
+    bool head_unpersisted;   /* log: a persist of its visible head, or of a copy of it, failed */
+    bool commit_unpersisted; /* log: a persist of its commit word, which a seal lowered, failed */
     uint64_t certificate_key[RPMI_CERTIFICATE_KEY_WORDS]; /* log: of that claim */
     uint32_t agent;    /* log: declared agent that may carry by that claim, 0: none */
     uint64_t trim_lsn; /* log: in force, or about to be; known while sealed */
@@ -229,6 +230,9 @@ int rpmi_head_create(struct rpmi_service *service, const struct rpmi_dirent *ent
 /* Is @set that of the log? RPM_E_EXISTS, RPM_E_CORRUPT, RPM_E_IO. */
 int rpmi_head_match(struct rpmi_service *service, struct rpmi_object *log,
                     const struct rpmi_membership *set);
+/* If storing a head failed half-way, persist the slots: otherwise a reply could report a head that
+ * a power cut undoes, or the next head be stored over the last durable one. RPM_E_IO. */
+int rpmi_head_settle(struct rpmi_service *service, struct rpmi_object *log);
 /* The newest head, with both copies valid and durable. RPM_E_CORRUPT, RPM_E_IO. */
 int rpmi_head_load(struct rpmi_service *service, struct rpmi_object *log, struct rpmi_head *head);
 /* Store @head, with the next turn, in the slots of the head before the valid one, durably.

@@ -17,6 +17,25 @@ TEST_CASE("head: after a failed persist nothing is answered before the head is d
     CHECK(server.head(HEADER).trim_lsn == 640);
 }
 
+TEST_CASE("head: a copy that could not be stored again is durable before the next head", "[unit]")
+{
+    ClaimServer server;
+
+    rpm_diag_sink([](void *, rpm_diag_level, const char *) {}, nullptr, RPM_DIAG_WARNING);
+    server.pool.bytes[HEADER + 3 * RPMI_HEAD_SLOT_STRIDE] ^= 1; // of the head, which is in 1 and 3
+    server.pool.kept = server.pool.bytes;
+    server.pool.fail_persist_at = 1; // of the copy
+    CHECK(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, 640).status == RPM_E_IO);
+    server.pool.fail_persist_at = 2; // of the next head: a power cut tears it
+    CHECK(server.with_key(server.me, RPMI_CALL_TRIM, server.mine, 640).status == RPM_E_IO);
+    server.pool.fail_persist_at = 0;
+    for (uint32_t slot : { 0u, 2u })
+        server.pool.kept[HEADER + slot * RPMI_HEAD_SLOT_STRIDE + 32] ^= 1;
+    REQUIRE(server.reborn() == 0);
+    CHECK(server.head(HEADER).trim_lsn == 0);
+    rpm_diag_sink(nullptr, nullptr, RPM_DIAG_WARNING);
+}
+
 TEST_CASE("head: the head survives any flipped byte, which is repaired", "[unit]")
 {
     ClaimServer server;

@@ -117,6 +117,25 @@ TEST_CASE("seal: power fails while a commit word is lowered: no head is sealed b
     }
 }
 
+TEST_CASE("seal: a commit word that could not be persisted is, before a head is sealed", "[unit]")
+{
+    ClaimServer server;
+    rpmi_reply claim = server.claim(server.me, server.mine);
+
+    set_commit(server.pool, 8192);
+    for (uint32_t again = 0; again < 2; again++) {
+        server.pool.fail_persist_at = 1;
+        CHECK(server.with_key(server.me, RPMI_CALL_SEAL, claim.key, 640).status == RPM_E_IO);
+        CHECK(commit(server.pool.bytes) == 640); // as readers see it
+        CHECK(commit(server.pool.kept) == 8192);
+    }
+    server.pool.fail_persist_at = 0;
+    CHECK(server.with_key(server.me, RPMI_CALL_SEAL, claim.key, 640).status == 0);
+    REQUIRE(server.reborn() == 0);
+    CHECK(server.head(HEADER).epoch == 1);
+    CHECK(commit(server.pool.bytes) == 640);
+}
+
 TEST_CASE("seal: after a power failure at any persist, the head is the old one or the new one",
           "[unit]")
 {
@@ -276,6 +295,28 @@ TEST_CASE("seal: a repair keeps to the log's limits and to what valid slots say"
     CHECK(claim.epoch == 4);
     CHECK(server.with_key(server.me, RPMI_CALL_SEAL, writer.key, 8192 + 640).status ==
           RPM_E_FENCED);
+}
+
+TEST_CASE("seal: after a failed persist a head is repaired over durable ones only", "[unit]")
+{
+    for (uint32_t step = 1; step <= 4; step++) { // the ring, the heads
+        RepairServer server;
+        rpmi_reply claim = server.repair_claim(7);
+
+        REQUIRE(claim.status == 0);
+        CAPTURE(step);
+        server.pool.fail_persist_at = step;
+        rpmi_reply sealed = server.repair_seal(claim.key, 64, 640);
+        CHECK((sealed.status == 0) == (step == 4));
+        if (step == 4)
+            continue;
+        server.pool.fail_persist_at = 1;
+        CHECK(server.repair_seal(claim.key, 64, 640).status == RPM_E_IO);
+        CHECK(server.repair_seal(claim.key, 64, 640).status == 0);
+        server.check_whole(64, 640, 8);
+        REQUIRE(server.reborn() == 0);
+        server.check_whole(64, 640, 8);
+    }
 }
 
 TEST_CASE("seal: a repair that a power cut ends early left a log that opens, or is repaired again",
