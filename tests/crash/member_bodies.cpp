@@ -105,6 +105,14 @@ class Member
         run_.must(rpm_log_append(log_, data.data(), data.size(), &lsn), "append");
         oracle_.acked.insert(lsn);
     }
+    // Sent, and not flushed.
+    void post(size_t len)
+    {
+        std::string data(len, 'y');
+
+        run_.must(rpm_log_append_async(log_, data.data(), data.size(), RPM_MORE, nullptr, nullptr),
+                  "append without a flush");
+    }
     void commit(uint64_t lsn)
     {
         oracle_.limit[log_->epoch] = std::max(oracle_.limit[log_->epoch], lsn);
@@ -261,12 +269,32 @@ static void member_again(Run &run)
     member.append(40);
 }
 
+// A writer seals behind records that an earlier one has not flushed.
+static void member_found(Run &run)
+{
+    MemberOracle &oracle = member_of(run);
+    Member first(run, FIRST, oracle);
+
+    first.claim(5);
+    first.seal(FIRST_LSN);
+    first.append(40);
+    run.client(SECOND);
+    run.begin();
+    for (size_t len : { 300, 40 })
+        first.post(len);
+    Member second(run, SECOND, oracle);
+    second.claim(6);
+    second.seal(second.scan());
+    second.append(100);
+}
+
 const std::vector<Scenario> &member_scenarios()
 {
     static const std::vector<Scenario> all = {
         { "member_create", member_create },
         { "member_give_up", member_give_up },
         { "member_again", member_again },
+        { "member_found", member_found },
     };
 
     return all;
