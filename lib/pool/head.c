@@ -159,17 +159,17 @@ int rpmi_head_match(struct rpmi_service *service, struct rpmi_object *log,
 
 uint32_t rpmi_head_life(struct rpmi_service *service, const struct rpmi_object *log)
 {
-    struct rpmi_head_found found[RPMI_HEAD_SLOTS];
-    uint32_t best = rpmi_head_check(service, log, found);
-    const struct rpmi_life *sealed = &found[best % RPMI_HEAD_SLOTS].head.life;
+    unsigned char slots[RPMI_HEAD_SLOTS * RPMI_HEAD_SLOT_STRIDE];
+    struct rpmi_head head;
     uint32_t lasts = 0;
 
     RPM_ASSERT(service->life.run != 0);
-    if (best == RPMI_HEAD_SLOTS)
+    rpmi_mem_load(service->opts.pool, log->entry.offset, slots, sizeof(slots));
+    if (rpmi_head_pick(slots, &head, NULL) != 0 || head.log_id != log->entry.id)
         return 0;
-    if (sealed->run != 0 && sealed->run == service->life.run)
+    if (head.life.run != 0 && head.life.run == service->life.run)
         lasts |= RPMI_REPLY_RUN_LASTS;
-    if (sealed->boot != 0 && sealed->boot == service->life.boot)
+    if (head.life.boot != 0 && head.life.boot == service->life.boot)
         lasts |= RPMI_REPLY_BOOT_LASTS;
     return lasts;
 }

@@ -167,7 +167,10 @@ TEST_CASE("head: an unknown boot never lasts, and nothing lasts of a head that c
     rpmi_reply log = server.open(server.client(), "log", RPM_KIND_LOG, 8192);
     CHECK(log.flags == (uint32_t{ RPMI_CALL_CREATE } | RPMI_REPLY_RUN_LASTS));
     CHECK(lasting(server) == RPMI_REPLY_RUN_LASTS);
-    for (uint32_t slot = 0; slot < RPMI_HEAD_SLOTS; slot++)
+    // Without 0, 2 and 3 the head in 1 is valid, but a newer one may have been there.
+    for (uint32_t slot : { 0u, 2u, 3u, 1u }) {
         server.pool.bytes[log.offset + slot * RPMI_HEAD_SLOT_STRIDE] ^= 1;
-    CHECK(lasting(server) == 0);
+        CAPTURE(slot);
+        CHECK(lasting(server) == (slot == 0 || slot == 2 ? RPMI_REPLY_RUN_LASTS : 0));
+    }
 }
