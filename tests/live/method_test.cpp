@@ -275,6 +275,7 @@ TEST_CASE("method: an aligned word is an ATOMIC WRITE, anything else a WRITE", "
 
     REQUIRE(rpm_conn_open(server.url().c_str(), &connecting, &conn) == 0);
     REQUIRE(rpm_conn_facts(conn, &facts) == 0);
+    CHECK(facts.pool_starts > 0);
     if (!support::is_remote())
         CHECK(facts.atomic_write == RPM_YES);
     opts.flags = RPM_REGION_CREATE;

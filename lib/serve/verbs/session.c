@@ -306,6 +306,7 @@ static bool handshake(struct rpmi_verbs_listener *listener, struct rpmi_verbs_se
     if (err == 0) {
         rpmi_session_stores(&listener->base, &session->base);
         accepted.facts = session->nic->facts;
+        accepted.facts.pool_starts = server->facts.pool_starts;
         accepted.depth = RPMI_VERBS_RECEIVES;
     }
     put_accept(session, &scratch);
