@@ -70,6 +70,7 @@ int rpmi_head_settle(struct rpmi_service *service, struct rpmi_object *log)
 {
     int err;
 
+    RPM_ASSERT(log->used && log->entry.kind == RPM_KIND_LOG);
     if (!log->head_unpersisted)
         return 0;
     err = rpmi_mem_persist(service->opts.pool, log->entry.offset,

@@ -128,8 +128,7 @@ TEST_CASE("fs: a check of blocks receives their checksums from the servers, else
     CHECK(sums - joined < 2 * count * 30); // of both copies
     CHECK(blocks - joined > 2 * count * kBlockBytes);
     printf("check --data over %s: %llu bytes and not %llu for %llu blocks, time %.2f\n",
-           mode.c_str(),
-           static_cast<unsigned long long>(sums - joined),
+           mode.c_str(), static_cast<unsigned long long>(sums - joined),
            static_cast<unsigned long long>(blocks - joined),
            static_cast<unsigned long long>(2 * count),
            static_cast<double>(middle - begin) / static_cast<double>(end - middle));
