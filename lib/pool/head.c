@@ -165,6 +165,7 @@ uint32_t rpmi_head_life(struct rpmi_service *service, const struct rpmi_object *
     uint32_t lasts = 0;
 
     RPM_ASSERT(service->life.run != 0);
+    RPM_ASSERT(log->used && log->entry.kind == RPM_KIND_LOG);
     rpmi_mem_load(service->opts.pool, log->entry.offset, slots, sizeof(slots));
     if (rpmi_head_pick(slots, &head, NULL) != 0 || head.log_id != log->entry.id)
         return 0;

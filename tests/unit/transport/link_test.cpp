@@ -53,7 +53,7 @@ TEST_CASE("link: an option of a wrapper that the URL does not name is refused", 
 TEST_CASE("link: options of an agent are refused without one", "[unit]")
 {
     CHECK(open_url("sim:seed=1,carry=dpu") == RPM_E_INVAL);
-    CHECK(said("add agent=URL, where rpm-agent --name dpu listens"));
+    CHECK(said("add agent=soc"));
     CHECK(open_url("sim:seed=1,calibration=/nowhere/times") == RPM_E_INVAL);
     CHECK(said("add agent=URL, or leave it out"));
     CHECK(open_url("sim:seed=1,agent=unix:/nowhere/agent,calibration=/nowhere/times") ==
