@@ -244,9 +244,9 @@ TEST_CASE("append: many at a time take as long as a batch, one as long as a bloc
         batch += client.ns_of([&] { client.blocking(4 * WINDOW, WINDOW); });
         client.pipeline(WINDOW, WINDOW);
         many += client.ns_of([&] { client.pipeline(4 * WINDOW, WINDOW); });
-        single += client.ns_of([&] { client.blocking(16, 1); });
+        single += client.ns_of([&] { client.blocking(64, 1); });
         client.pipeline(2, 1);
-        one += client.ns_of([&] { client.pipeline(16, 1); });
+        one += client.ns_of([&] { client.pipeline(64, 1); });
         REQUIRE(rpm_log_info(client.log, &info) == 0);
         REQUIRE(rpm_log_trim(client.log, info.tail_lsn) == 0);
     }
