@@ -75,6 +75,7 @@ int rpmi_copier_begin(struct rpmi_copier *copier, uint64_t offset, void *into, u
     RPM_ASSERT(copier->generation == copier->conn->generation); /* else the key is void */
     err = copier->ops->copy(copier, offset, into, len);
     copier->busy = err == 0;
+    copier->late = false;
     return err;
 }
 
@@ -86,10 +87,12 @@ int rpmi_copier_finish(struct rpmi_copier *copier)
 
     RPM_ASSERT(copier->busy);
     while (copier->ops->poll(copier, &status) == 0) {
-        if (link->ops->now_ns(link) >= deadline_ns)
+        if (link->ops->now_ns(link) >= deadline_ns) {
+            copier->late = true;
             return rpmi_fail(RPM_E_TIMEDOUT,
                              "a copy by the copy engine '%s' did not complete within timeout_us",
                              copier->ops->name);
+        }
         copier->ops->wait(copier, deadline_ns);
     }
     copier->busy = false;

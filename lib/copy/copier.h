@@ -55,7 +55,8 @@ struct rpmi_copier {
     bool mapped;
     uint32_t key;        /* of the object that is mapped, */
     uint64_t generation; /* and of the connection when it was */
-    bool busy;           /* a copy is outstanding */
+    bool busy;           /* a copy is outstanding, */
+    bool late;           /* which has been waited for until a deadline */
 };
 
 /* Is there a backend of this name? 0 and its name, which stays; RPM_E_INVAL. */

@@ -83,6 +83,8 @@ static bool copy(struct rpm_reader *reader, uint64_t offset, uint64_t len)
 {
     struct rpmi_read_ahead *ahead = &reader->read_ahead;
 
+    if (ahead->copier->busy && !ahead->copier->late)
+        (void)rpmi_copier_finish(ahead->copier); /* its bytes were dropped */
     if (is_busy(ahead->copier) || map(reader) != 0 ||
         rpmi_copier_read(ahead->copier, offset, ahead->buffer, len) != 0)
         return false;

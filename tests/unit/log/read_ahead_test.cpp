@@ -158,6 +158,20 @@ TEST_CASE("read ahead: bytes that were copied before a record was appended are n
     CHECK(reader.next() == "");
 }
 
+TEST_CASE("read ahead: a copy whose bytes are not needed any more ends before the next", "[unit]")
+{
+    Server server(2u << 20);
+    Conn conn(server, queued());
+    Log log(conn, "a", WRITER, AHEAD_CAPACITY);
+    FakeCopier fake(conn);
+
+    fake.delay = 20;
+    AheadReader reader(log, fake);
+    follow_ahead(log, reader, 4);
+    CHECK(fake.copies > 50);
+    CHECK(conn.link->stats().copy_fallbacks == 0);
+}
+
 TEST_CASE("read ahead: a copy that never ends is left alone, and its bytes are read", "[unit]")
 {
     Server server(2u << 20);
