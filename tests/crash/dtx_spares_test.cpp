@@ -104,7 +104,7 @@ Result live_through(uint64_t event, rpm_cut cut, uint32_t canary)
     result.events = rpm_sim_events(world.sim) - begin;
     rpm_sim_cut_at(world.sim, server, 0, RPM_CUT_NONE);
     result.faults = faults_of(cluster, tables);
-    /* Behind what the takeover still needs of the server, only these reads notice that it is down. */
+    /* Once the takeover needs no more of the server, only these reads notice that it is down. */
     result.happened = world.restarts > 0;
     owner.reset();
     return result;
