@@ -46,6 +46,8 @@ Space::Lease::~Lease()
 
 void Space::Lease::give_up()
 {
+    if (room_.slabs.empty())
+        return; /* a call that waits for slabs waits for none of these */
     for (Slab slab : room_.slabs)
         if (Own *own = space_->find(slab))
             own->leased = false;
@@ -161,8 +163,34 @@ bool Space::others_lease(const Room &room) const
     return static_cast<size_t>(leased) > room.slabs.size();
 }
 
+namespace
+{
+
+/* Set while a lease tries again. */
+class Again
+{
+  public:
+    explicit Again(bool &set) : set_(set)
+    {
+        RFS_ASSERT(!set_);
+        set_ = true;
+    }
+    Again(const Again &) = delete;
+    ~Again()
+    {
+        set_ = false;
+    }
+
+  private:
+    bool &set_;
+};
+
+} // namespace
+
 dtx::Task<Space::Lease> Space::lease(uint32_t shard, size_t blocks)
 {
+    std::optional<Again> again;
+
     RFS_ASSERT(shard < client_.volume().shards);
     for (;;) {
         Lease lease(*this, Room{});
@@ -185,7 +213,13 @@ dtx::Task<Space::Lease> Space::lease(uint32_t shard, size_t blocks)
                 break;
         }
         expect(waits, ENOSPC);
-        co_await client_.session().sleep_until(dtx::now_ns() + kLeaseNs);
+        /* One call at a time tries again: several might each give up the slabs that another lacks,
+         * and wait for each other for ever. */
+        do
+            co_await client_.session().sleep_until(dtx::now_ns() + kLeaseNs);
+        while (!again && tries_again_);
+        if (!again)
+            again.emplace(tries_again_);
     }
 }
 

@@ -112,6 +112,7 @@ class Space
     uint64_t given_up_ = 0;               /* leases that have ended */
     std::vector<uint32_t> next_;          /* by shard: slabs before this one have rows */
     bool asks_ = false;                   /* a lease asks whether an owner lives */
+    bool tries_again_ = false;            /* a lease waits for slabs of others, and tries again */
     std::unordered_set<uint64_t> fenced_; /* owners; they stay so */
     std::unordered_set<uint64_t> living_; /* owners, when the last lease asked */
     bool others_have_room_ = false;

@@ -161,6 +161,38 @@ TEST_CASE("fs: a call in a full volume fails while other clients keep their slab
           }) == 0);
 }
 
+TEST_CASE("fs: calls at once in a full volume fail, and do not wait for each other", "[unit]")
+{
+    TestVolume volume(2, 1, "", { 400, 4 });
+    rfs::Client second(*volume.open);
+    std::vector<dtx::Task<>> tasks;
+    uint32_t failed = 0;
+    auto leases = [&](uint32_t shard, size_t blocks) -> dtx::Task<> {
+        try {
+            (void)co_await second.space().lease(shard, blocks);
+        } catch (const rfs::Failure &failure) {
+            CHECK(failure.error == ENOSPC);
+            failed++;
+        }
+    };
+    auto watches = [&]() -> dtx::Task<> { // else a call that waits for ever would hang the test
+        for (int i = 0; i < 300 && failed < 4; i++)
+            co_await second.session().sleep_until(dtx::now_ns() + 10000000);
+        CHECK(failed == 4);
+        volume.client->finish(volume.client->space().share());
+    };
+
+    // The first client keeps all slabs but two of each shard, which have less than the calls need.
+    for (uint32_t shard : { 0u, 1u })
+        (void)lease_of(*volume.client, shard, 4 * kUsable);
+    volume.client->finish(volume.client->space().share());
+    for (uint32_t i = 0; i < 4; i++)
+        tasks.push_back(leases(i % 2, i < 2 ? 5 * kUsable : 9 * kUsable));
+    tasks.push_back(watches());
+    second.session().run(std::move(tasks));
+    CHECK(failed == 4);
+}
+
 TEST_CASE("fs: a call in a full volume waits until other clients give slabs back", "[unit]")
 {
     TestVolume volume(1, 1, "", { 400, 4 });
