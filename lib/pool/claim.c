@@ -192,34 +192,25 @@ static uint64_t new_token(struct rpmi_service *service, uint32_t epoch)
 
 /* Store the new epoch in the claim word, which fences direct writers, and a token; and the epoch in
  * the word 'since' unless the writer resumes. All three are on one cache line. */
-static int raise_claim(struct rpmi_service *service, const struct rpmi_dirent *entry,
-                       const struct rpmi_call *call, uint32_t epoch)
+static int raise_claim(struct rpmi_service *service, const struct rpmi_dirent *entry, bool resumes,
+                       uint32_t epoch)
 {
     uint64_t claim_at = claim_word_offset(entry);
     uint64_t token_at = token_word_offset(entry);
-    int err;
 
     RPM_ASSERT(epoch != 0);
     RPM_ASSERT(claim_at / RPMI_LINE_BYTES == token_at / RPMI_LINE_BYTES);
     rpmi_word_store(service, claim_at, epoch);
-    if ((call->flags & RPMI_CALL_RESUME) == 0)
+    if (!resumes)
         rpmi_word_store(service, since_word_offset(entry), epoch);
     rpmi_word_store(service, token_at, new_token(service, epoch));
-    err = rpmi_mem_persist(service->opts.pool, claim_at, token_at + sizeof(uint64_t) - claim_at);
-    return err != 0 ? err : quiesce(service, entry);
+    return rpmi_mem_persist(service->opts.pool, claim_at, token_at + sizeof(uint64_t) - claim_at);
 }
 
 int rpmi_claim_create(struct rpmi_service *service, const struct rpmi_dirent *entry, uint32_t epoch)
 {
-    uint64_t claim_at = claim_word_offset(entry);
-    uint64_t token_at = token_word_offset(entry);
-
-    RPM_ASSERT(epoch != 0 && epoch < UINT32_MAX);
-    RPM_ASSERT(claim_at / RPMI_LINE_BYTES == token_at / RPMI_LINE_BYTES);
-    rpmi_word_store(service, claim_at, epoch);
-    rpmi_word_store(service, since_word_offset(entry), epoch);
-    rpmi_word_store(service, token_at, new_token(service, epoch));
-    return rpmi_mem_persist(service->opts.pool, claim_at, token_at + sizeof(uint64_t) - claim_at);
+    RPM_ASSERT(entry->kind == RPM_KIND_LOG && epoch < UINT32_MAX);
+    return raise_claim(service, entry, false, epoch);
 }
 
 uint64_t rpmi_claim_token(const struct rpmi_service *service, const struct rpmi_object *log)
@@ -264,11 +255,13 @@ static int may_claim(struct rpmi_service *service, struct rpmi_object *log,
     return err != 0 ? err : check_owner(log, call);
 }
 
-/* No key can write to the log by an earlier claim any more. @again: that one had this epoch. */
+/* No key can write to the log by an earlier claim any more. One with a token had this epoch. */
 static int end_claims(struct rpmi_service *service, struct rpmi_object *log,
                       const struct rpmi_call *call, uint32_t epoch)
 {
     bool again = call->token != 0;
+    bool resumes = (call->flags & RPMI_CALL_RESUME) != 0;
+    int err;
 
     RPM_ASSERT(epoch != 0 && log->used);
     if (log->writer != 0) {
@@ -280,7 +273,8 @@ static int end_claims(struct rpmi_service *service, struct rpmi_object *log,
     RPM_ASSERT(log->writer == 0);
     log->sealed = false; /* until SEAL: records of this epoch are not valid yet */
     log->epoch = epoch;
-    return again ? quiesce(service, &log->entry) : raise_claim(service, &log->entry, call, epoch);
+    err = again ? 0 : raise_claim(service, &log->entry, resumes, epoch);
+    return err != 0 ? err : quiesce(service, &log->entry);
 }
 
 static int grant(struct rpmi_service *service, struct rpmi_client *client,
