@@ -116,10 +116,11 @@ struct rpmi_session {
 /* session.c; all by the control thread. */
 
 /* Accept a client (the listener sets its call_state): check the pool that it names, attach it, fill
- * in @accepted except mode, depth and staging_bytes. On an error @accepted is a refusal with the
- * reason. */
+ * in @accepted except mode, depth and staging_bytes, with @facts and the start counter of the pool.
+ * On an error @accepted is a refusal with the reason. */
 int rpmi_session_enter(struct rpmi_listener *listener, struct rpmi_session *session,
-                       const struct rpmi_auth *auth, struct rpmi_accept *accepted);
+                       const struct rpm_facts *facts, const struct rpmi_auth *auth,
+                       struct rpmi_accept *accepted);
 
 /* The client was accepted and stores by its own CPU, or by the server's NIC, so that the engine
  * does not notice. */

@@ -42,7 +42,8 @@ static int attach(struct rpmi_listener *listener, struct rpmi_session *session,
 }
 
 int rpmi_session_enter(struct rpmi_listener *listener, struct rpmi_session *session,
-                       const struct rpmi_auth *auth, struct rpmi_accept *accepted)
+                       const struct rpm_facts *facts, const struct rpmi_auth *auth,
+                       struct rpmi_accept *accepted)
 {
     struct rpm_server *server = listener->server;
     int err;
@@ -64,7 +65,7 @@ int rpmi_session_enter(struct rpmi_listener *listener, struct rpmi_session *sess
         .server_epoch = server->server_epoch,
         .pool_bytes = server->pool.mem.bytes,
         .dram_bytes = server->dram.mem.bytes,
-        .facts = listener->facts,
+        .facts = *facts,
         .steps = RPMI_SERVE_STEPS,
     };
     accepted->facts.pool_starts = server->facts.pool_starts;

@@ -209,7 +209,8 @@ static int attach(struct rpmi_shm_listener *listener, struct rpmi_shm_session *s
                   struct rpmi_accept *accepted)
 {
     const struct rpmi_auth any_pool = { 0 };
-    int err = rpmi_session_enter(&listener->base, &session->base, &any_pool, accepted);
+    int err = rpmi_session_enter(&listener->base, &session->base, &listener->base.facts, &any_pool,
+                                 accepted);
 
     if (session->ring == NULL)
         return err;

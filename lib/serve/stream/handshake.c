@@ -107,7 +107,8 @@ static int authenticate(struct rpmi_stream_listener *listener, struct rpmi_strea
         rpmi_session_refuse(&listener->base, err, accepted);
         return err;
     }
-    err = rpmi_session_enter(&listener->base, &session->base, &auth, accepted);
+    err =
+        rpmi_session_enter(&listener->base, &session->base, &listener->base.facts, &auth, accepted);
     if (err == 0) {
         accepted->depth = rpmi_ring_slots(auth.depth);
         accepted->staging_bytes = auth.staging_bytes;

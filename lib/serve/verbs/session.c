@@ -295,7 +295,8 @@ static bool handshake(struct rpmi_verbs_listener *listener, struct rpmi_verbs_se
     if (err != 0)
         rpmi_session_refuse(&listener->base, err, &accepted);
     else
-        err = rpmi_session_enter(&listener->base, &session->base, &auth, &accepted);
+        err = rpmi_session_enter(&listener->base, &session->base, &session->nic->facts, &auth,
+                                 &accepted);
     if (err == 0) {
         err = rpmi_regions_grant(listener, session, RPMI_KEY_SCRATCH, &scratch);
         if (err != 0) {
@@ -305,8 +306,6 @@ static bool handshake(struct rpmi_verbs_listener *listener, struct rpmi_verbs_se
     }
     if (err == 0) {
         rpmi_session_stores(&listener->base, &session->base);
-        accepted.facts = session->nic->facts;
-        accepted.facts.pool_starts = server->facts.pool_starts;
         accepted.depth = RPMI_VERBS_RECEIVES;
     }
     put_accept(session, &scratch);

@@ -68,7 +68,7 @@ TEST_CASE("session: a client names the pool of the listener, or none", "[serve]"
         rpmi_session session = {};
         rpmi_auth auth = wish(pool);
 
-        REQUIRE(rpmi_session_enter(&listener, &session, &auth, &accepted) == 0);
+        REQUIRE(rpmi_session_enter(&listener, &session, &listener.facts, &auth, &accepted) == 0);
         CHECK(accepted.client == session.client);
         CHECK(accepted.client != 0);
         CHECK(server.stats().clients == 1);
@@ -78,7 +78,8 @@ TEST_CASE("session: a client names the pool of the listener, or none", "[serve]"
     }
     rpmi_session session = {};
     rpmi_auth auth = wish("other");
-    CHECK(rpmi_session_enter(&listener, &session, &auth, &accepted) == RPM_E_NOENT);
+    CHECK(rpmi_session_enter(&listener, &session, &listener.facts, &auth, &accepted) ==
+          RPM_E_NOENT);
     CHECK(accepted.status == RPM_E_NOENT);
     CHECK(std::string(accepted.text).find("other") != std::string::npos);
     CHECK(session.client == 0);
@@ -96,11 +97,12 @@ TEST_CASE("session: one client more than the server takes is refused with a reas
     rpmi_auth auth = wish("");
     rpmi_accept accepted;
 
-    REQUIRE(rpmi_session_enter(&listener, &first, &auth, &accepted) == 0);
-    CHECK(rpmi_session_enter(&listener, &second, &auth, &accepted) == RPM_E_REFUSED);
+    REQUIRE(rpmi_session_enter(&listener, &first, &listener.facts, &auth, &accepted) == 0);
+    CHECK(rpmi_session_enter(&listener, &second, &listener.facts, &auth, &accepted) ==
+          RPM_E_REFUSED);
     CHECK(std::string(accepted.text).find("1 clients") != std::string::npos);
     rpmi_session_leave(&listener, &first);
-    CHECK(rpmi_session_enter(&listener, &second, &auth, &accepted) == 0);
+    CHECK(rpmi_session_enter(&listener, &second, &listener.facts, &auth, &accepted) == 0);
     rpmi_session_leave(&listener, &second);
 }
 
@@ -112,14 +114,14 @@ TEST_CASE("session: a client that leaves with live keys counts as dead", "[serve
     rpmi_accept accepted;
     rpmi_session session = {};
 
-    REQUIRE(rpmi_session_enter(&listener, &session, &auth, &accepted) == 0);
+    REQUIRE(rpmi_session_enter(&listener, &session, &listener.facts, &auth, &accepted) == 0);
     rpmi_reply reply = ask(listener, session, RPMI_CALL_OPEN);
     REQUIRE(reply.status == 0);
     CHECK(ask(listener, session, RPMI_CALL_CLOSE, reply.key).status == 0);
     rpmi_session_leave(&listener, &session);
     CHECK(server.stats().died == 0);
 
-    REQUIRE(rpmi_session_enter(&listener, &session, &auth, &accepted) == 0);
+    REQUIRE(rpmi_session_enter(&listener, &session, &listener.facts, &auth, &accepted) == 0);
     REQUIRE(ask(listener, session, RPMI_CALL_OPEN).status == 0);
     rpmi_session_leave(&listener, &session);
     CHECK(server.stats().died == 1);
@@ -135,7 +137,7 @@ TEST_CASE("session: bytes that are not a call end the session", "[serve]")
     rpmi_call call;
     rpmi_reply reply;
 
-    REQUIRE(rpmi_session_enter(&listener, &session, &auth, &accepted) == 0);
+    REQUIRE(rpmi_session_enter(&listener, &session, &listener.facts, &auth, &accepted) == 0);
     memset(session.call, 0xff, sizeof(session.call));
     CHECK_FALSE(rpmi_session_serve(&listener, &session, &call, &reply));
     rpmi_session_leave(&listener, &session);

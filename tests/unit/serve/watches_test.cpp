@@ -343,7 +343,7 @@ TEST_CASE("watches: the control thread wakes the engine if it may have changed a
     listener.facts = rpm_facts_init();
     if (watched)
         REQUIRE(bench.run(0, 8, 0, 1000000) == RPMI_HELD);
-    REQUIRE(rpmi_session_enter(&listener, &session, &auth, &accepted) == 0);
+    REQUIRE(rpmi_session_enter(&listener, &session, &listener.facts, &auth, &accepted) == 0);
     (void)woken();
     call.kind = RPMI_CALL_NEXT;
     rpmi_call_put(session.call, &call);
