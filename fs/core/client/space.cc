@@ -24,6 +24,30 @@ static constexpr uint64_t kShareNs = 1500000000; /* a turn of the other clients,
 static constexpr uint64_t kShareAgainNs = 5000000000;
 static constexpr size_t kKept = 2; /* slabs of a full shard that a client keeps unused */
 
+namespace
+{
+
+/* The turn of one call, among those of a client that wait for it: taken while it lives. */
+class Turn
+{
+  public:
+    explicit Turn(bool &taken) : taken_(taken)
+    {
+        RFS_ASSERT(!taken_);
+        taken_ = true;
+    }
+    Turn(const Turn &) = delete;
+    ~Turn()
+    {
+        taken_ = false;
+    }
+
+  private:
+    bool &taken_;
+};
+
+} // namespace
+
 /* Of this session, or of an earlier one with its coordinator number, which has ended. */
 bool Space::is_own(uint64_t owner) const
 {
@@ -163,33 +187,9 @@ bool Space::others_lease(const Room &room) const
     return static_cast<size_t>(leased) > room.slabs.size();
 }
 
-namespace
-{
-
-/* Set while a lease tries again. */
-class Again
-{
-  public:
-    explicit Again(bool &set) : set_(set)
-    {
-        RFS_ASSERT(!set_);
-        set_ = true;
-    }
-    Again(const Again &) = delete;
-    ~Again()
-    {
-        set_ = false;
-    }
-
-  private:
-    bool &set_;
-};
-
-} // namespace
-
 dtx::Task<Space::Lease> Space::lease(uint32_t shard, size_t blocks)
 {
-    std::optional<Again> again;
+    std::optional<Turn> again;
 
     RFS_ASSERT(shard < client_.volume().shards);
     for (;;) {
@@ -288,16 +288,9 @@ dtx::Task<bool> Space::fence(uint64_t owner)
     if (living_.contains(owner))
         co_return false;
 
-    bool died = false;
+    Turn turn(asks_);
+    bool died = co_await client_.session().inherit(coordinator_of(owner));
 
-    asks_ = true;
-    try {
-        died = co_await client_.session().inherit(coordinator_of(owner));
-    } catch (...) {
-        asks_ = false;
-        throw;
-    }
-    asks_ = false;
     (died ? fenced_ : living_).insert(owner);
     co_return died;
 }
