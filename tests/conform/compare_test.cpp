@@ -19,19 +19,15 @@ namespace
 const uint64_t COMPARED = 300000;
 
 // Two regions with the same bytes, which differ from block to block.
-struct Compared {
-    rpm_conn *conn = nullptr;
+struct Compared : Connected {
     rpm_region *rows = nullptr;
     rpm_region *copy = nullptr;
     std::vector<unsigned char> bytes = std::vector<unsigned char>(COMPARED);
 
-    explicit Compared(Server *server, const std::string &wrap = "")
+    explicit Compared(Server *server, const std::string &wrap = "") : Connected(server, wrap)
     {
-        rpm_conn_opts opts = rpm_conn_opts_init();
         rpm_region_opts region = rpm_region_opts_init();
 
-        opts.timeout_us = 30000000;
-        conn = server->connect(wrap, opts);
         region.flags = RPM_REGION_CREATE;
         region.bytes = COMPARED;
         REQUIRE(rpm_region_open(conn, server->name("rows").c_str(), &region, &rows) == 0);
@@ -39,12 +35,10 @@ struct Compared {
         for (size_t i = 0; i < bytes.size(); i++)
             bytes[i] = static_cast<unsigned char>(3 + i * 7 + i / 251);
     }
-    Compared(const Compared &) = delete;
     ~Compared()
     {
         rpm_region_close(&rows);
         rpm_region_close(&copy);
-        rpm_conn_close(&conn);
     }
     void fill() const
     {
@@ -70,17 +64,6 @@ struct Compared {
         made.len = len;
         made.into = into;
         return made;
-    }
-    uint64_t now() const
-    {
-        return rpmi_conn_link(conn)->ops->now_ns(rpmi_conn_link(conn));
-    }
-    struct rpm_conn_stats stats() const
-    {
-        struct rpm_conn_stats found = rpm_conn_stats_init();
-
-        REQUIRE(rpm_conn_stats(conn, &found) == 0);
-        return found;
     }
 };
 
@@ -208,16 +191,9 @@ TEST_CASE("compare: a range that the client may not read fails the list", "[conf
 
     for (const auto &row : rows) {
         Context context({ where, "" }); // a refused list may have ended the link
-        rpmi_step add = {};
         rpmi_step compare = {};
-        rpmi_op op = make(RPMI_OP_STEPS, 0, 0, RPMI_STEPS_ANSWER_HEAD + 16);
-        unsigned char list[80] = {};
 
         CAPTURE(row.what);
-        add.kind = RPMI_STEP_FAA;
-        add.len = sizeof(uint64_t);
-        add.key = context.words;
-        add.operand = 1;
         compare.kind = RPMI_STEP_COMPARE;
         compare.len = sizeof(uint64_t);
         compare.key = row.wrong_key != 0 ? row.wrong_key : context.region;
@@ -225,11 +201,6 @@ TEST_CASE("compare: a range that the client may not read fails the list", "[conf
         compare.other_key = row.wrong_other != 0 ? row.wrong_other : context.region;
         compare.other_offset = row.other_offset;
         compare.range = row.range;
-        uint32_t at = rpmi_step_put(list, &add);
-        op.body_bytes = at + rpmi_step_put(list + at, &compare);
-        memcpy(context.bytes, list, sizeof(list));
-        op.body = context.bytes;
-        op.into = context.into;
-        CHECK(context.exec({ op }) == row.err);
+        CHECK(context.exec_behind_atomic(compare) == row.err);
     }
 }

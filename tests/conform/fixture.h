@@ -10,6 +10,7 @@ extern "C" {
 #include "plan/plan.h"
 #include "transport/sim/sim.h"
 #include "transport/wrap/wrap.h"
+#include "wire/steps.h"
 }
 #include "support/catch.h"
 #include "support/cert.h"
@@ -344,6 +345,35 @@ inline rpmi_op make(uint8_t kind, uint32_t key, uint64_t offset, uint64_t len)
     return op;
 }
 
+// A client of the library; what a derived struct opens on the connection, it closes before.
+struct Connected {
+    rpm_conn *conn = nullptr;
+
+    explicit Connected(Server *server, const std::string &wrap = "")
+    {
+        rpm_conn_opts opts = rpm_conn_opts_init();
+
+        opts.timeout_us = 30000000;
+        conn = server->connect(wrap, opts);
+    }
+    Connected(const Connected &) = delete;
+    ~Connected()
+    {
+        rpm_conn_close(&conn);
+    }
+    uint64_t now() const
+    {
+        return rpmi_conn_link(conn)->ops->now_ns(rpmi_conn_link(conn));
+    }
+    struct rpm_conn_stats stats() const
+    {
+        struct rpm_conn_stats found = rpm_conn_stats_init();
+
+        REQUIRE(rpm_conn_stats(conn, &found) == 0);
+        return found;
+    }
+};
+
 // A link with staging memory, a persistent region and a DRAM region behind it.
 class Context
 {
@@ -440,6 +470,23 @@ class Context
             reap(&want, &failed);
         }
         return failed;
+    }
+
+    // Runs a list of two steps: an atomic one on a word, and @step.
+    int exec_behind_atomic(const rpmi_step &step)
+    {
+        rpmi_op op = make(RPMI_OP_STEPS, 0, 0, RPMI_STEPS_ANSWER_HEAD + 2 * sizeof(uint64_t));
+        rpmi_step add = {};
+
+        add.kind = RPMI_STEP_FAA;
+        add.len = sizeof(uint64_t);
+        add.key = words;
+        add.operand = 1;
+        op.body_bytes = rpmi_step_put(bytes, &add);
+        op.body_bytes += rpmi_step_put(bytes + op.body_bytes, &step);
+        op.body = bytes;
+        op.into = into;
+        return exec({ op });
     }
 
     std::unique_ptr<Server> server;

@@ -15,17 +15,10 @@ namespace
 
 const uint64_t FIRST = 6400;
 
-class Member
+class Member : public Connected
 {
   public:
-    explicit Member(Server *server) : server_(server)
-    {
-        rpm_conn_opts opts = rpm_conn_opts_init();
-
-        opts.timeout_us = 30000000;
-        conn = server->connect("", opts);
-    }
-    Member(const Member &) = delete;
+    explicit Member(Server *server) : Connected(server), server_(server) {}
     ~Member()
     {
         close();
@@ -81,7 +74,6 @@ class Member
         return facts.pool_starts;
     }
 
-    rpm_conn *conn = nullptr;
     rpm_log *log = nullptr;
 
   private:

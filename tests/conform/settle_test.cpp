@@ -16,21 +16,13 @@ namespace
 const uint32_t INFLIGHT = 8;
 
 // A client that writes to the log that all clients of a case share.
-class Writer
+class Writer : public Connected
 {
   public:
-    explicit Writer(Server *server) : server_(server)
-    {
-        rpm_conn_opts opts = rpm_conn_opts_init();
-
-        opts.timeout_us = 30000000;
-        conn = server->connect("", opts);
-    }
-    Writer(const Writer &) = delete;
+    explicit Writer(Server *server) : Connected(server), server_(server) {}
     ~Writer()
     {
         rpm_log_close(&log);
-        rpm_conn_close(&conn);
     }
     int open(uint32_t flags = 0)
     {
@@ -66,7 +58,6 @@ class Writer
         return conform::records_of(log);
     }
 
-    rpm_conn *conn = nullptr;
     rpm_log *log = nullptr;
     rpm_outcome outcomes[INFLIGHT] = {};
     uint32_t count = 99;

@@ -18,26 +18,20 @@ namespace
 
 const uint64_t SUMMED = 300000;
 
-struct Summed {
-    rpm_conn *conn = nullptr;
+struct Summed : Connected {
     rpm_region *rows = nullptr;
 
-    explicit Summed(Server *server, const std::string &wrap = "")
+    explicit Summed(Server *server, const std::string &wrap = "") : Connected(server, wrap)
     {
-        rpm_conn_opts opts = rpm_conn_opts_init();
         rpm_region_opts region = rpm_region_opts_init();
 
-        opts.timeout_us = 30000000;
-        conn = server->connect(wrap, opts);
         region.flags = RPM_REGION_CREATE;
         region.bytes = SUMMED;
         REQUIRE(rpm_region_open(conn, server->name("summed").c_str(), &region, &rows) == 0);
     }
-    Summed(const Summed &) = delete;
     ~Summed()
     {
         rpm_region_close(&rows);
-        rpm_conn_close(&conn);
     }
     rpm_step sum(uint64_t offset, uint64_t len, uint64_t seed, uint64_t *into) const
     {
@@ -50,17 +44,6 @@ struct Summed {
         made.operand = seed;
         made.into = into;
         return made;
-    }
-    uint64_t now() const
-    {
-        return rpmi_conn_link(conn)->ops->now_ns(rpmi_conn_link(conn));
-    }
-    struct rpm_conn_stats stats() const
-    {
-        struct rpm_conn_stats found = rpm_conn_stats_init();
-
-        REQUIRE(rpm_conn_stats(conn, &found) == 0);
-        return found;
     }
 };
 
@@ -226,26 +209,14 @@ TEST_CASE("sum: a range that the client may not read fails the list", "[conform]
 
     for (const auto &row : rows) {
         Context context({ where, "" }); // a refused list may have ended the link
-        rpmi_step add = {};
         rpmi_step sum = {};
-        rpmi_op op = make(RPMI_OP_STEPS, 0, 0, RPMI_STEPS_ANSWER_HEAD + 16);
-        unsigned char list[64] = {};
 
         CAPTURE(row.what);
-        add.kind = RPMI_STEP_FAA;
-        add.len = sizeof(uint64_t);
-        add.key = context.words;
-        add.operand = 1;
         sum.kind = RPMI_STEP_SUM;
         sum.len = sizeof(uint64_t);
         sum.key = row.wrong_key != 0 ? row.wrong_key : context.region;
         sum.offset = row.offset;
         sum.range = row.range;
-        uint32_t at = rpmi_step_put(list, &add);
-        op.body_bytes = at + rpmi_step_put(list + at, &sum);
-        memcpy(context.bytes, list, sizeof(list));
-        op.body = context.bytes;
-        op.into = context.into;
-        CHECK(context.exec({ op }) == row.err);
+        CHECK(context.exec_behind_atomic(sum) == row.err);
     }
 }

@@ -21,34 +21,24 @@ namespace
 
 const uint64_t WORD = 64; // of the watched one
 
-struct Watcher {
-    rpm_conn *conn = nullptr;
+struct Watcher : Connected {
     rpm_region *words = nullptr;
 
-    explicit Watcher(Server *server, const std::string &wrap = "")
+    explicit Watcher(Server *server, const std::string &wrap = "") : Connected(server, wrap)
     {
-        rpm_conn_opts opts = rpm_conn_opts_init();
         rpm_region_opts region = rpm_region_opts_init();
 
-        opts.timeout_us = 30000000;
-        conn = server->connect(wrap, opts);
         region.flags = RPM_REGION_CREATE | RPM_REGION_DRAM;
         region.bytes = 4096;
         REQUIRE(rpm_region_open(conn, server->name("watched").c_str(), &region, &words) == 0);
     }
-    Watcher(const Watcher &) = delete;
     ~Watcher()
     {
         rpm_region_close(&words);
-        rpm_conn_close(&conn);
     }
     bool held() const
     {
         return (rpmi_conn_link(conn)->flags & RPMI_LINK_WATCH) != 0;
-    }
-    uint64_t now() const
-    {
-        return rpmi_conn_link(conn)->ops->now_ns(rpmi_conn_link(conn));
     }
     uint64_t value() const
     {
@@ -337,38 +327,25 @@ TEST_CASE("watch: a server that stops ends it, and the client learns that", "[co
 namespace
 {
 
-struct Follower {
-    rpm_conn *conn = nullptr;
+struct Follower : Connected {
     rpm_log *log = nullptr;
     rpm_reader *reader = nullptr;
 
     // With @flags a writer, else a reader.
-    Follower(Server *server, uint32_t flags)
+    Follower(Server *server, uint32_t flags) : Connected(server)
     {
-        rpm_conn_opts opts = rpm_conn_opts_init();
         rpm_log_opts log_opts = rpm_log_opts_init();
 
-        opts.timeout_us = 30000000;
-        conn = server->connect("", opts);
         log_opts.flags = flags;
         log_opts.capacity_bytes = flags != 0 ? 256 << 10 : 0;
         REQUIRE(rpm_log_open(conn, server->name("followed").c_str(), &log_opts, &log) == 0);
         if (flags == 0)
             REQUIRE(rpm_reader_open(log, nullptr, &reader) == 0);
     }
-    Follower(const Follower &) = delete;
     ~Follower()
     {
         rpm_reader_close(&reader);
         rpm_log_close(&log);
-        rpm_conn_close(&conn);
-    }
-    struct rpm_conn_stats stats() const
-    {
-        struct rpm_conn_stats found = rpm_conn_stats_init();
-
-        REQUIRE(rpm_conn_stats(conn, &found) == 0);
-        return found;
     }
 };
 
