@@ -200,7 +200,7 @@ Json calibrate(const LiveOptions &options, const std::string &file)
     if (options.urls.size() != 1 || options.urls[0].find(",agent=") == std::string::npos)
         throw cli::Failure("--calibrate needs one --url, with the agent that writers will have: "
                            "tcp://HOST:PORT,agent=URL");
-    check_runs(cli::connect(options.urls[0]).get(), options.urls[0]);
+    (void)facts_of_running(cli::connect(options.urls[0]).get(), options.urls[0]);
     cli::OutFile out(file);
     uint32_t level = check_choice(options);
     Json rows = measure_way(options, { "agent", options.urls[0], RPM_METHOD_ORDER });

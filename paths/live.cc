@@ -178,7 +178,7 @@ void LivePath::Client::run(const Work &work, const Stage &stage)
     }
 }
 
-void check_runs(const rpm_conn *conn, const std::string &url)
+rpm_facts facts_of_running(const rpm_conn *conn, const std::string &url)
 {
     rpm_facts facts = rpm_facts_init();
 
@@ -186,13 +186,13 @@ void check_runs(const rpm_conn *conn, const std::string &url)
     if (facts.modelled != 0)
         throw cli::Failure(url + ": --url measures running servers, and this one is modelled; "
                                  "leave --url out for the performance model");
+    return facts;
 }
 
 LivePath::LivePath(const LiveOptions &options, size_t number)
     : options_(options), path_(path_of_url(options, number)), url_(options.urls[number]),
       region_("pathbench-" + std::to_string(getpid()))
 {
-    rpm_facts facts = rpm_facts_init();
     rpm_room room = rpm_room_init();
     uint64_t bytes;
 
@@ -201,9 +201,7 @@ LivePath::LivePath(const LiveOptions &options, size_t number)
         clients_.back()->open(options, url_);
     }
     rpm_conn *conn = clients_[0]->conn.get();
-    check_runs(conn, url_);
-    cli::check(url_, rpm_conn_facts(conn, &facts));
-    direct_ = (facts.methods & 1u << RPM_METHOD_STORE) != 0;
+    direct_ = (facts_of_running(conn, url_).methods & 1u << RPM_METHOD_STORE) != 0;
     cli::check(url_, rpm_conn_room(conn, RPM_KIND_DRAM, &room));
     bytes = std::min(kRange, room.largest_bytes / kLine * kLine);
     bytes = std::max(bytes, round_up(options.bytes_max, kLine));

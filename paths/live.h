@@ -27,8 +27,8 @@ struct LiveOptions {
     double timeout = 5;      /* seconds, of each connection */
 };
 
-/* Throws Failure if the server is a modelled one. */
-void check_runs(const rpm_conn *conn, const std::string &url);
+/* The facts of a server. Throws Failure if it is a modelled one. */
+rpm_facts facts_of_running(const rpm_conn *conn, const std::string &url);
 
 /* The connections of all threads to one server, and the memory there that they use: one volatile
  * region, which is removed at the end. */

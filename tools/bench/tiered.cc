@@ -53,15 +53,6 @@ cli::Log write_log(rpm_conn *conn, const std::string &path)
     return log;
 }
 
-/* Nanoseconds a record. */
-double timed(const std::function<void()> &work)
-{
-    uint64_t begin = now_ns();
-
-    work();
-    return static_cast<double>(now_ns() - begin) / static_cast<double>(kRecords);
-}
-
 uint64_t log_of(const std::string &folder)
 {
     struct rpm_tier_log found = rpm_tier_log_init();
@@ -87,12 +78,12 @@ void compare_read(const CompareOptions &options, const std::string &folder, cons
         uint64_t expected = 0;
 
         show_round(row.what, row.against, round, options);
-        others.push_back(timed([&] {
+        others.push_back(time_per_record(kRecords, [&] {
             read_file(path, [&](const unsigned char *bytes, uint64_t n) {
                 expected += sum_words(bytes, n);
             });
         }));
-        ours.push_back(timed([&] {
+        ours.push_back(time_per_record(kRecords, [&] {
             read_segments(folder, log_id, [&](const rpm_record &record) {
                 sum += sum_words(record.data, record.len);
             });
@@ -125,7 +116,7 @@ void compare_engine(const CompareOptions &options, const std::string &folder,
 
             cli::check("log", rpm_log_open(conn.get(), "bench-tier", nullptr, &raw));
             cli::Log log(raw);
-            (engine != nullptr ? ours : others).push_back(timed([&] {
+            (engine != nullptr ? ours : others).push_back(time_per_record(kRecords, [&] {
                 store_log(raw, name, engine);
             }));
         }
@@ -198,6 +189,14 @@ uint64_t sum_words(const void *data, uint64_t bytes)
         sum += word;
     }
     return sum;
+}
+
+double time_per_record(uint64_t records, const std::function<void()> &work)
+{
+    uint64_t begin = now_ns();
+
+    work();
+    return static_cast<double>(now_ns() - begin) / static_cast<double>(records);
 }
 
 void compare_tiered(const CompareOptions &options, const MemoryDir &dir, const std::string &url,

@@ -38,6 +38,9 @@ void read_file(const std::string &path,
 /* A sum over the words of records or of a file, so that their bytes are looked at. */
 uint64_t sum_words(const void *data, uint64_t bytes);
 
+/* What some work takes, in nanoseconds a record. */
+double time_per_record(uint64_t records, const std::function<void()> &work);
+
 /* Reading segments may take twice as long as reading a file: half of its rate. */
 constexpr double kReadTarget = 2;
 

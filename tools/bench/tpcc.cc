@@ -226,15 +226,6 @@ uint64_t check_same(const TpccLogs &from, const TpccSegments &segments, const st
     return records;
 }
 
-/* Nanoseconds a record. */
-double timed(uint64_t records, const std::function<void()> &work)
-{
-    uint64_t begin = now_ns();
-
-    work();
-    return static_cast<double>(now_ns() - begin) / static_cast<double>(records);
-}
-
 void compare_speed(const CompareOptions &options, const TpccSegments &segments,
                    const std::string &path, uint64_t records, std::vector<Row> &rows)
 {
@@ -248,11 +239,11 @@ void compare_speed(const CompareOptions &options, const TpccSegments &segments,
         uint64_t sum = 0;
 
         show_round(row.what, row.against, round, options);
-        others.push_back(timed(records, [&] {
+        others.push_back(time_per_record(records, [&] {
             read_file(path,
                       [&](const unsigned char *bytes, uint64_t n) { sum += sum_words(bytes, n); });
         }));
-        ours.push_back(timed(records, [&] {
+        ours.push_back(time_per_record(records, [&] {
             for (const rpm_tier_log &log : segments.logs)
                 read_segments(segments.folder, log.log_id, [&](const rpm_record &record) {
                     sum += sum_words(record.data, record.len);
