@@ -44,7 +44,7 @@ struct rpmi_copier_ops {
      * again. */
     void (*unmap)(struct rpmi_copier *copier);
 
-    /* Unmap, and free the copier. */
+    /* Free the copier, which has no copy outstanding: it was never mapped, or unmap() was called. */
     void (*close)(struct rpmi_copier *copier);
 };
 

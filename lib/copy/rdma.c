@@ -127,7 +127,7 @@ static void rdma_close(struct rpmi_copier *copier)
     struct rdma_copier *ours = rdma_of(copier);
     struct rpmi_link *link = copier->conn->link;
 
-    rpmi_conn_drain(copier->conn, &ours->owner);
+    RPM_ASSERT(!copier->busy);
     rpmi_conn_leave(copier->conn, &ours->owner);
     if (ours->staged != NULL)
         link->ops->unstage(link, ours->staged);
