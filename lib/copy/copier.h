@@ -44,7 +44,7 @@ struct rpmi_copier_ops {
      * again. */
     void (*unmap)(struct rpmi_copier *copier);
 
-    /* Free the copier, which has no copy outstanding: it was never mapped, or unmap() was called. */
+    /* Free the copier, of which no copy is outstanding: it is not mapped, or unmap() was called. */
     void (*close)(struct rpmi_copier *copier);
 };
 
