@@ -320,6 +320,18 @@ Status Session::status_of(Ending ending)
                                        : Status::aborted;
 }
 
+/* Guesses where the rows are that a committed transaction has inserted. */
+static void remember_fresh(Store &store, ReadWriteSet &set)
+{
+    for (uint32_t i = 0; i < set.size(); i++) {
+        TableKind kind = store.servers.cluster().schema().tables()[set[i].address.table()].kind;
+
+        if (set[i].fresh && set[i].valid() &&
+            (kind == TableKind::hash || kind == TableKind::ordered))
+            store.guesses.put(set[i].header().key, set[i].address);
+    }
+}
+
 bool Session::end(ReadWriteSet &set, Ending ending, bool holds)
 {
     Counters &counters = state_->counters;
@@ -351,6 +363,8 @@ bool Session::end(ReadWriteSet &set, Ending ending, bool holds)
         for (uint32_t i = 0; i < set.size(); i++)
             if (ending == Ending::commit ? set[i].freed && !set.queued : set[i].fresh)
                 state_->store.slots.give_back(set[i].address);
+    if (ending == Ending::commit)
+        remember_fresh(state_->store, set);
     if (state_->listener != nullptr)
         state_->listener->ended({ set.txn, state_->coordinator, set.number, set.begin_ns, now_ns(),
                                   status_of(ending), holds, set.sorted() });

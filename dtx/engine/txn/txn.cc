@@ -83,6 +83,14 @@ static Access *check_guess(bool used, Access *found, uint64_t key)
     return row;
 }
 
+/* Guesses that the row will be there when it is read again. A row that this transaction inserts is
+ * not there before its commit: then Session::end() makes the guess. */
+static void remember(Store &store, uint64_t key, const Access *row)
+{
+    if (!row->fresh)
+        store.guesses.put(key, row->address);
+}
+
 static Task<Access *> find_row(Store &store, ReadWriteSet &set, uint32_t table, uint64_t key,
                                bool updates)
 {
@@ -116,7 +124,7 @@ static Task<Access *> find_row(Store &store, ReadWriteSet &set, uint32_t table, 
     if (row == nullptr)
         throw Inconsistent{};
     skip_validation(set, first, spec_of(store, table).index);
-    store.guesses.put(key, row->address);
+    remember(store, key, row);
     co_return row;
 }
 
@@ -147,7 +155,7 @@ static std::optional<Access *> look_for_row_now(Store &store, ReadWriteSet &set,
     if (row == nullptr || if_key_is(row, key) == nullptr)
         return std::nullopt;
     skip_validation(set, first, spec_of(store, table).index);
-    store.guesses.put(key, address);
+    remember(store, key, row);
     return row;
 }
 
@@ -256,7 +264,6 @@ void Txn::fill(Access *fresh, uint64_t key, const void *row)
     fresh->header().flags = kObjectValid;
     std::memcpy(fresh->image + sizeof(ObjectHeader), row,
                 store.servers.layout().table(fresh->address.table()).payload_bytes);
-    store.guesses.put(key, fresh->address);
 }
 
 /* As add() if that takes no waiting, no further slot and no further index object; else nullopt,
