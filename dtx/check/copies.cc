@@ -6,6 +6,7 @@
  */
 #include <dtx/checks.h>
 
+#include "engine/format/roots.h"
 #include <dtx/object.h>
 
 #include <algorithm>
@@ -47,7 +48,7 @@ class Comparison
 
         cluster_.each_object(
             table_, copy, [&](Address address, const unsigned char *image, uint32_t bytes) {
-                bool whole = is_whole(image, bytes);
+                bool whole = is_intact(cluster_.schema(), address, image, bytes);
                 bool written = !whole || header_of(image).version != 0;
                 uint64_t checksum = written ? XXH3_64bits(image, bytes) : kUnwritten;
 

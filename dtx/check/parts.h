@@ -8,6 +8,7 @@
 #define DTX_CHECK_PARTS_H
 
 #include "engine/format/allocator.h"
+#include "engine/format/roots.h"
 #include <dtx/cluster.h>
 #include <dtx/findings.h>
 #include <dtx/object.h>
@@ -110,7 +111,7 @@ inline Slots slots_of(const Cluster &cluster, uint32_t copy, uint32_t table)
     cluster.each_object(table, copy, [&](Address address, const unsigned char *image, uint32_t) {
         const ObjectHeader &header = header_of(image);
 
-        if (header.version == 0)
+        if (is_unused(cluster.schema(), address, header))
             return;
 
         Slot &slot = slots.add(address);
@@ -128,7 +129,7 @@ template <class Body> Inners<Body> inners_of(const Cluster &cluster, uint32_t co
     cluster.each_object(table, copy, [&](Address address, const unsigned char *image, uint32_t) {
         const ObjectHeader &header = header_of(image);
 
-        if (header.version == 0)
+        if (is_unused(cluster.schema(), address, header))
             return;
 
         Inner<Body> &inner = inners.add(address);

@@ -7,6 +7,7 @@
 // Prints a line for each table: slots and bytes for each file, and the bytes that the volume
 // reserves for it. Exit code 0: a file takes one inode and one name, a small one no more than
 // fs/README.md says, and rows grow no faster than files; 1: otherwise; 2: wrong usage.
+#include "engine/format/roots.h"
 #include "lone_volume.h"
 
 #include <dtx/object.h>
@@ -77,8 +78,8 @@ class Space
             uint32_t slot_bytes = volume_.layout.table(number).slot_bytes;
 
             volume_.open->cluster->each_object(
-                number, 0, [&](dtx::Address, const unsigned char *image, uint32_t) {
-                    slots += dtx::header_of(image).version != 0 ? 1 : 0;
+                number, 0, [&](dtx::Address at, const unsigned char *image, uint32_t) {
+                    slots += is_unused(volume_.tables.schema, at, dtx::header_of(image)) ? 0 : 1;
                 });
             taken.slots[spec.name] = static_cast<double>(slots) / of_all;
             taken.bytes[spec.name] = static_cast<double>(slots * slot_bytes) / of_all;

@@ -9,6 +9,7 @@
 #include "engine/format/descriptor.h"
 #include "engine/format/node.h"
 #include "engine/format/redo.h"
+#include "engine/format/roots.h"
 #include "engine/format/server_state.h"
 #include "engine/format/shard_header.h"
 #include "engine/format/txn_number.h"
@@ -99,6 +100,19 @@ TEST_CASE("golden: the header of a shard is encoded to the golden bytes", "[gold
 
     CHECK(dtx::encode_shard_header(golden_as<dtx::Descriptor>("descriptor"), "rows=17", &state,
                                    dtx::description_of(Tables().schema)) == golden("shard_header"));
+}
+
+TEST_CASE("golden: the root of an ordered index is created with the golden bytes", "[golden]")
+{
+    Tables tables;
+    dtx::Layout layout(tables.schema);
+    Bytes found;
+
+    dtx::each_root(tables.schema, layout, [&](uint64_t offset, const Bytes &images) {
+        if (offset == layout.table(tables.sorted.number + 1).offset)
+            found = images;
+    });
+    CHECK(found == golden("root"));
 }
 
 TEST_CASE("golden: a slot and its redo record are encoded to and decoded from the golden bytes",

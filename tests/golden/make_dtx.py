@@ -22,7 +22,7 @@ TXN = 999 << 54 | 3 << 45 | 5 << 29 | 77
 def descriptor():
     b = Block(56)
     b.raw(0, b"DXSHARD1", "magic")
-    b.u32(8, 6, "format")
+    b.u32(8, 7, "format")
     b.u32(12, 1, "schema version")
     b.u64(16, xxh3(DESCRIPTION), "checksum of the description of the tables")
     b.u32(24, 3, "shards")
@@ -77,6 +77,17 @@ def slot():
     b.u32(24, 1, "flags: valid")
     b.u64(32, 1000, "row")
     whole = xxh3(b.data[32:64], xxh3(b.data[0:28]))
+    b.u32(28, whole ^ whole >> 32, "checksum")
+    return b
+
+
+def root():
+    b = Block(512)
+    b.u64(0, 1, "version")
+    b.u32(24, 1, "flags: valid")
+    b.u64(32, 0, "lowest key")
+    b.u64(40, (1 << 64) - 1, "highest key")
+    whole = xxh3(b.data[32:512], xxh3(b.data[0:28]))
     b.u32(28, whole ^ whole >> 32, "checksum")
     return b
 
@@ -137,6 +148,7 @@ def golden():
         "state": ("dtx/FORMAT.md: state of a server", state()),
         "shard_header": ("dtx/FORMAT.md: header of a server's own shard", shard_header()),
         "slot": ("dtx/FORMAT.md: slot with a row of 8 bytes", slot()),
+        "root": ("dtx/FORMAT.md: root of an ordered index as a shard is created with", root()),
         "redo": ("dtx/FORMAT.md: redo record of one object and one spare slot", redo()),
         "allocator": ("dtx/FORMAT.md: allocator head", allocator()),
         "bucket": ("dtx/FORMAT.md: bucket of a hash index", bucket()),

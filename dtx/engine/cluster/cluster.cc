@@ -13,6 +13,7 @@
 #include "engine/cluster/servers.h"
 #include "engine/cluster/shard_header.h"
 #include "engine/format/names.h"
+#include "engine/format/roots.h"
 #include <dtx/error.h>
 #include <dtx/object.h>
 
@@ -140,11 +141,24 @@ static bool has_copy(const Cluster &cluster, Replica replica)
            cluster.options().replicas;
 }
 
+/* The header last: a shard that has one has its roots. */
+static int write_new_shard(rpm_region *region, const Cluster &cluster,
+                           const std::vector<unsigned char> &header)
+{
+    int err = 0;
+
+    each_root(cluster.schema(), cluster.layout(),
+              [&](uint64_t offset, const std::vector<unsigned char> &images) {
+                  if (err == 0)
+                      err = rpm_region_write(region, offset, images.data(), images.size());
+              });
+    return err != 0 ? err : rpm_region_write(region, 0, header.data(), header.size());
+}
+
 void create_shard(const Cluster &cluster, rpm_conn *conn, Replica replica, const View &view,
                   std::vector<std::string> &made)
 {
     std::string name = shard_name(cluster.schema().name(), replica.shard);
-    std::vector<unsigned char> header = encode_shard_header(cluster, replica, view);
     rpm_region_opts opts = rpm_region_opts_init();
     rpm_region *region = nullptr;
     int err;
@@ -156,7 +170,7 @@ void create_shard(const Cluster &cluster, rpm_conn *conn, Replica replica, const
     err = rpm_region_open(conn, name.c_str(), &opts, &region);
     if (err == 0) {
         made.push_back(name);
-        err = rpm_region_write(region, 0, header.data(), header.size());
+        err = write_new_shard(region, cluster, encode_shard_header(cluster, replica, view));
     }
     rpm_region_close(&region);
     if (err != 0)

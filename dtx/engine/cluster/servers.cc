@@ -8,6 +8,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/cluster/membership.h"
+#include "engine/format/roots.h"
 #include <dtx/error.h>
 #include <dtx/object.h>
 
@@ -281,13 +282,18 @@ std::string object_name(const Cluster &cluster, Address address)
            std::to_string(address.shard());
 }
 
+void fail_torn(const Cluster &cluster, Address address)
+{
+    throw Error(RPM_E_CORRUPT, object_name(cluster, address) +
+                                   " is torn: its checksum is wrong, or zeros have replaced it; "
+                                   "run dtx-check check to compare the copies");
+}
+
 void expect_whole(const Cluster &cluster, Address address, const unsigned char *image,
                   uint32_t bytes)
 {
-    if (!is_whole(image, bytes))
-        throw Error(RPM_E_CORRUPT, object_name(cluster, address) +
-                                       " is torn: its checksum is wrong; run dtx-check check to "
-                                       "compare the copies");
+    if (!is_intact(cluster.schema(), address, image, bytes))
+        fail_torn(cluster, address);
 }
 
 uint64_t next_version(const Cluster &cluster, Address address, uint64_t version)

@@ -188,7 +188,10 @@ std::string object_name(const Cluster &cluster, Address address);
 /* The version of an object after its next write. Throws Error, RPM_E_CORRUPT, if there is none. */
 uint64_t next_version(const Cluster &cluster, Address address, uint64_t version);
 
-/* Throws Error, RPM_E_CORRUPT, if an object that no session writes is torn. */
+/* Throws Error, RPM_E_CORRUPT: the object is torn. */
+[[noreturn]] void fail_torn(const Cluster &cluster, Address address);
+
+/* Throws it if an object that no session writes is torn, or is a root and zeros. */
 void expect_whole(const Cluster &cluster, Address address, const unsigned char *image,
                   uint32_t bytes);
 

@@ -20,7 +20,7 @@ namespace dtx
 {
 
 inline constexpr uint64_t kDescriptorMagic = 0x3144524148535844; /* "DXSHARD1" */
-inline constexpr uint32_t kFormatVersion = 6;
+inline constexpr uint32_t kFormatVersion = 7;
 inline constexpr uint32_t kNotDurable = 1; /* no redo logs, nothing is flushed */
 
 struct Descriptor {

@@ -36,7 +36,7 @@ bool is_whole(const unsigned char *image, uint32_t bytes)
 {
     const ObjectHeader &header = header_of(image);
 
-    /* Never written: all bytes must be 0. The header alone does not tell: its cache line may have
+    /* Version 0: all bytes must be 0. The header alone does not tell: its cache line may have
      * been lost while the others were written. */
     if (header.version == 0 && header.flags == 0 && header.checksum == 0)
         return image[0] == 0 && std::memcmp(image, image + 1, bytes - 1) == 0;

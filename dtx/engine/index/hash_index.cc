@@ -54,7 +54,6 @@ static uint64_t look_into(Access *access, uint64_t key, Lookup &lookup)
 {
     const Bucket &bucket = access->as<Bucket>();
 
-    /* A slot that was never written is an empty bucket. */
     if (bucket.used > kBucketEntries)
         throw Inconsistent{};
     lookup.last = access;

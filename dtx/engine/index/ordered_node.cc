@@ -83,11 +83,6 @@ static bool is_sane(const Node &node, Address address)
 
 Access *as_node(Access *access, Address address)
 {
-    if (address.slot() == 0 && access->version == 0 && !access->valid()) {
-        access->as<Node>() = Node{};
-        access->as<Node>().high = UINT64_MAX;
-        access->header().flags = kObjectValid;
-    }
     if (!is_sane(access->as<Node>(), address))
         throw Inconsistent{};
     return access;

@@ -28,8 +28,7 @@ uint32_t child_of(const Node &node, uint64_t key);
 void add_entry(Node &node, uint64_t key, uint64_t slot);
 void remove_entry(Node &node, uint32_t i);
 
-/* What was fetched from @address, as a node: a root that was never written becomes an empty leaf.
- * Throws Inconsistent. */
+/* What was fetched from @address, as a node. Throws Inconsistent. */
 Access *as_node(Access *fetched, Address address);
 
 /* Awaited: the node, as an object of the transaction. Throws Inconsistent. */

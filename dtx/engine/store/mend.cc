@@ -33,25 +33,23 @@ static Task<Images> read_copies(Servers &servers, const Access &access)
     co_return images;
 }
 
+/* A slot of zeros is damaged as well: a transaction came to this object, so it was written. */
 static bool is_damaged(const std::vector<unsigned char> &image)
 {
-    return !is_whole(image.data(), static_cast<uint32_t>(image.size()));
+    return !is_whole(image.data(), static_cast<uint32_t>(image.size())) ||
+           header_of(image.data()).version == 0;
 }
 
-/* nullptr: none is whole; or the newest was never written, and a damaged one has a version: a copy
- * whose slot was lost is all zeros, too, and must not replace bytes that may still be saved. */
+/* nullptr: all are damaged. */
 static const unsigned char *newest_of(const Images &images)
 {
     const unsigned char *newest = nullptr;
-    bool written = false;
 
-    for (const auto &image : images) {
-        written = written || header_of(image.data()).version != 0;
+    for (const auto &image : images)
         if (!is_damaged(image) &&
             (newest == nullptr || header_of(newest).version < header_of(image.data()).version))
             newest = image.data();
-    }
-    return newest != nullptr && written && header_of(newest).version == 0 ? nullptr : newest;
+    return newest;
 }
 
 static void tell(Servers &servers, Address address, uint32_t copy)
@@ -71,10 +69,8 @@ Task<> mend(Servers &servers, const Access &locked)
     const unsigned char *newest = newest_of(images);
     OperationBatch batch(servers, Via::one_sided);
 
-    for (size_t copy = 0; newest == nullptr && copy < images.size(); copy++)
-        expect_whole(servers.cluster(), locked.address, images[copy].data(), locked.bytes);
-
-    DTX_ASSERT(newest != nullptr);
+    if (newest == nullptr)
+        fail_torn(servers.cluster(), locked.address);
 
     rpm_patch patch = { servers.layout().row_offset(locked.address), newest, locked.bytes, 0 };
 

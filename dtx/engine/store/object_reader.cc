@@ -19,19 +19,26 @@ namespace dtx
 
 static constexpr int kTornTries = 64; /* a server writes a row within a microsecond or two */
 
+/* Zeros that are torn: the commit that led here has not installed the object yet, or the object is
+ * damaged. */
+static bool is_there(const unsigned char *image, uint32_t bytes, Zeros zeros)
+{
+    return is_whole(image, bytes) && (header_of(image).version != 0 || zeros == Zeros::unused);
+}
+
 Task<bool> ObjectReader::peek(Address address, unsigned char *image, uint32_t bytes)
 {
     OperationBatch batch(servers_, servers_.phases().execute);
 
     batch.read(address, image, bytes);
     co_await batch.run();
-    co_return is_whole(image, bytes);
+    co_return is_there(image, bytes, Zeros::torn);
 }
 
 /* If the image is whole, makes it the version that the transaction uses, and returns true. */
-static bool take_image(Access *access)
+static bool take_image(Access *access, Zeros zeros)
 {
-    if (!is_whole(access->image, access->bytes))
+    if (!is_there(access->image, access->bytes, zeros))
         return false;
     access->whole = true;
     access->version = access->header().version;
@@ -39,7 +46,7 @@ static bool take_image(Access *access)
     return true;
 }
 
-Access *ObjectReader::fetch_now(ReadWriteSet &set, Address address, Access *access)
+Access *ObjectReader::fetch_now(ReadWriteSet &set, Address address, Access *access, Zeros zeros)
 {
     if (access == nullptr) {
         ServerConnection *there = servers_.mapped(address.shard());
@@ -50,7 +57,7 @@ Access *ObjectReader::fetch_now(ReadWriteSet &set, Address address, Access *acce
         servers_.remote()++;
         there->read(address.shard(), servers_.layout().row_offset(address), access->image,
                     access->bytes);
-        (void)take_image(access);
+        (void)take_image(access, zeros);
     }
     DTX_ASSERT(access->address == address);
     if (!access->whole)
@@ -138,7 +145,7 @@ bool ObjectReader::is_settled(const Access &access, uint64_t word) const
            servers_.canary(kCanaryLoneRead) || servers_.canary(kCanaryValidate);
 }
 
-Task<Access *> ObjectReader::fetch_remote(ReadWriteSet &set, Address address)
+Task<Access *> ObjectReader::fetch_remote(ReadWriteSet &set, Address address, Zeros zeros)
 {
     Access *access = set.find(address);
     bool looks = false;
@@ -159,7 +166,7 @@ Task<Access *> ObjectReader::fetch_remote(ReadWriteSet &set, Address address)
         batch.then();
         batch.read(address, access->image, access->bytes);
         co_await batch.run();
-        if (take_image(access)) {
+        if (take_image(access, zeros)) {
             access->settled = looks && is_settled(*access, word);
             break;
         }
@@ -213,7 +220,7 @@ Task<Access *> ObjectReader::fetch_locked(ReadWriteSet &set, Address address)
         throw Conflict{};
     }
     access->locked = access->taken = access->written = access->seen = true;
-    if (!take_image(access)) {
+    if (!take_image(access, Zeros::torn)) {
         if (!servers_.canary(kCanaryLock))
             co_await mend(servers_, *access);
         throw Conflict{};
@@ -253,7 +260,7 @@ Task<> ObjectReader::fetch_all(ReadWriteSet &set, const std::vector<Address> &ad
 
     co_await batch.run();
     for (uint32_t i = first; i < end; i++)
-        (void)take_image(&set[i]);
+        (void)take_image(&set[i], Zeros::torn);
 }
 
 } // namespace dtx

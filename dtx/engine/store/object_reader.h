@@ -19,6 +19,10 @@
 namespace dtx
 {
 
+/* What a slot of zeros is. A session comes to an object only when a commit has written it; only an
+ * allocator looks at slots that may be unused. */
+enum class Zeros { torn, unused };
+
 class ObjectReader
 {
   public:
@@ -34,7 +38,7 @@ class ObjectReader
     struct Fetch {
         std::optional<Access *> now()
         {
-            Access *found = reader.fetch_now(set, address, set.find(address));
+            Access *found = reader.fetch_now(set, address, set.find(address), zeros);
 
             if (found == nullptr)
                 return std::nullopt;
@@ -42,15 +46,16 @@ class ObjectReader
         }
         Task<Access *> later()
         {
-            return reader.fetch_remote(set, address);
+            return reader.fetch_remote(set, address, zeros);
         }
         ObjectReader &reader;
         ReadWriteSet &set;
         Address address;
+        Zeros zeros;
     };
-    AtOnce<Fetch> fetch(ReadWriteSet &set, Address address)
+    AtOnce<Fetch> fetch(ReadWriteSet &set, Address address, Zeros zeros = Zeros::torn)
     {
-        return AtOnce(Fetch{ *this, set, address });
+        return AtOnce(Fetch{ *this, set, address, zeros });
     }
 
     /* Awaited: as fetch(). Where that spares the commit a round trip, the message that reads the
@@ -64,7 +69,8 @@ class ObjectReader
 
     /* As fetch() if the object is in the set or in mapped memory; else nullptr. @access: the result
      * of set.find(). */
-    Access *fetch_now(ReadWriteSet &set, Address address, Access *access);
+    Access *fetch_now(ReadWriteSet &set, Address address, Access *access,
+                      Zeros zeros = Zeros::torn);
 
     /* Awaited: read in one round trip those objects that this transaction has not read yet. If an
      * object was torn, the transaction reads it again when it uses it. */
@@ -84,7 +90,7 @@ class ObjectReader
     void prefetch(Address address);
 
   private:
-    Task<Access *> fetch_remote(ReadWriteSet &set, Address address);
+    Task<Access *> fetch_remote(ReadWriteSet &set, Address address, Zeros zeros);
     bool reads_lock_first(ReadWriteSet &set, uint32_t bytes) const;
     bool locks_first(Address address, uint32_t bytes);
     bool is_settled(const Access &access, uint64_t word) const;

@@ -62,7 +62,7 @@ Task<std::vector<uint64_t>> Session::hand_out(Address head, uint64_t many)
             Address next = Address::of(head.shard(), static_cast<uint32_t>(head.slot()),
                                        first + state.handed_out);
 
-            const auto *unused = co_await store.objects.fetch(txn.set_, next);
+            const auto *unused = co_await store.objects.fetch(txn.set_, next, Zeros::unused);
 
             if (unused->version != 0)
                 throw Inconsistent{};
@@ -101,7 +101,8 @@ Task<Status> Session::return_slots(Address head, const std::vector<uint64_t> &sl
 
         for (uint64_t slot : slots) {
             Access *free = co_await store.objects.fetch(
-                txn.set_, Address::of(head.shard(), static_cast<uint32_t>(head.slot()), slot));
+                txn.set_, Address::of(head.shard(), static_cast<uint32_t>(head.slot()), slot),
+                Zeros::unused);
 
             free->header().key = state.returned;
             free->header().flags = 0;

@@ -5,7 +5,7 @@
  *
  * Invariants
  *   a version grows by one with each commit that writes the slot, also when it is deleted or reused
- *   all bytes zero: never written, version 0
+ *   all bytes zero: version 0; never written, or damaged if an object leads there
  *   an object whose checksum is right was written whole by one commit
  *
  * Tests: tests/unit/dtx/engine/format/object_test.cpp
@@ -55,7 +55,7 @@ inline const ObjectHeader &header_of(const unsigned char *image)
 /* Set the checksum of the slot at @image, aligned to 8, of @bytes. */
 void seal(unsigned char *image, uint32_t bytes);
 
-/* Is the slot never written, or its checksum right? */
+/* Is the slot all zeros, or its checksum right? */
 bool is_whole(const unsigned char *image, uint32_t bytes);
 
 } // namespace dtx

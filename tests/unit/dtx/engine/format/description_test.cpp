@@ -88,7 +88,7 @@ TEST_CASE("description: a header has the bytes that FORMAT.md says", "[unit]")
 
     CHECK(page.size() == 24576);
     CHECK(std::memcmp(&page[0], "DXSHARD1", 8) == 0);
-    CHECK(word(page, 8, 4) == 6);
+    CHECK(word(page, 8, 4) == 7);
     CHECK(word(page, 12, 4) == 1);
     CHECK(word(page, 16, 8) == dtx::sum_of(kText));
     CHECK(word(page, 24, 4) == 3);
