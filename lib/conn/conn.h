@@ -128,6 +128,11 @@ void rpmi_conn_leave(struct rpm_conn *conn, struct rpmi_owner *owner);
  * memory no more; or until the link is lost. */
 void rpmi_conn_drain(struct rpm_conn *conn, struct rpmi_owner *owner);
 
+/* Wait until no op of any owner is outstanding, so that none is carried out with a key that a call
+ * closes next; or until the link is lost, as it is with RPM_E_TIMEDOUT at the deadline of a
+ * blocking call. */
+void rpmi_conn_drain_all(struct rpm_conn *conn);
+
 /*
  * Post @n ops (1..RPMI_BATCH_OPS_MAX) for @owner; SIGNALED and failed ones complete with @seq (the
  * connection's own are numbered when posted). Either all ops are taken, or none and RPM_E_BUSY is

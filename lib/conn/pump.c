@@ -366,6 +366,17 @@ static void nudge(struct rpm_conn *conn)
     (void)push(conn, &op, 1);
 }
 
+void rpmi_conn_drain_all(struct rpm_conn *conn)
+{
+    uint64_t deadline = rpmi_conn_deadline(conn);
+
+    while (conn->due_count > 0 || conn->unsignaled > 0) {
+        nudge(conn); /* ops that are not signaled have no completion of their own */
+        if (rpmi_conn_wait(conn, deadline) != 0)
+            break;
+    }
+}
+
 static int post_some(struct rpm_conn *conn, struct rpmi_op *ops, uint32_t n, uint64_t id)
 {
     account(conn, ops, n, id);

@@ -48,6 +48,10 @@ int rpmi_log_attach(struct rpm_log *log, uint32_t create_flags, uint64_t capacit
 
     /* No append is outstanding that a new key, or another log of that name, would overtake. */
     RPM_ASSERT(log->pending == 0 && log->completed == log->submitted);
+    /* An op with an old key, such as the READ of a reader that reads ahead, must be carried out
+     * before the server closes that key: else it is refused, which ends the link. */
+    if (log->read_key != 0 && log->link_generation == log->conn->generation)
+        rpmi_conn_drain_all(log->conn);
     rpmi_log_drop_keys(log);
     memcpy(call.name, log->name, sizeof(call.name));
     if (member != NULL) {

@@ -96,8 +96,12 @@ TEST_CASE("pump: a drain waits for the ops of its owner, or for the loss", "[uni
     rpmi_conn_drain(pumped.conn, &pumped.one.owner);
     CHECK(pumped.one.heard == Heard{ { 1, 0 }, { 2, 0 } });
     CHECK(pumped.two.heard.empty());
+    REQUIRE(pumped.post(pumped.one, 3, 2, 0) == 0); // no completion of its own
+    rpmi_conn_drain_all(pumped.conn);
+    CHECK(pumped.two.heard == Heard{ { 1, 0 } });
+    CHECK(pumped.conn.link->flight.empty());
     REQUIRE(pumped.post(pumped.one, 3) == 0);
-    pumped.conn.link->faults.lose_op = 2;
+    pumped.conn.link->faults.lose_op = 1;
     rpmi_conn_drain(pumped.conn, &pumped.one.owner);
     CHECK(pumped.two.heard == Heard{ { 1, 0 } });
     CHECK(pumped.one.losses.size() == 1);

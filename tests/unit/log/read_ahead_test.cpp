@@ -222,6 +222,38 @@ TEST_CASE("read ahead: after a lost link nothing is returned that was copied bef
     reader.reset();
 }
 
+TEST_CASE("read ahead: a log that is opened again waits for the copy under way by its old key",
+          "[unit]")
+{
+    bool late = GENERATE(false, true);
+    Server server(2u << 20);
+    Conn conn(server, queued());
+    Conn thief(server, queued());
+    auto first = std::make_unique<Log>(conn, "first", WRITER, 4096);
+    Log log(conn, "a", WRITER, AHEAD_CAPACITY);
+    auto reader = std::make_unique<AheadReader>(log, "rdma");
+    rpm_outcome outcomes[1];
+    uint32_t n = 0;
+
+    CAPTURE(late);
+    for (uint64_t i = 0; i < 50; i++)
+        append(log, payload(i, 1000));
+    first.reset(); // so the log's new key has another number than its old one
+    Log taken(thief, "a", RPM_LOG_WRITE | RPM_LOG_TAKEOVER);
+    REQUIRE(rpm_log_trim(log, 1088) == RPM_E_FENCED); // the link lives
+    conn.link->manual = true;
+    for (uint64_t i = 0; reader->reader->read_ahead.len == 0; i++)
+        REQUIRE(reader->next() == payload(i, 1000));
+    REQUIRE(conn.link->flight.size() == 1);
+    if (late)
+        conn.link->faults.stall_op = 1;
+    int err = rpm_log_settle(log, outcomes, 1, &n);
+    CHECK(err == (late ? RPM_E_TIMEDOUT : 0));
+    CHECK(conn.link->flight.size() == (late ? 1 : 0));
+    CHECK((rpm_conn_turn(conn) == 0) == !late);
+    reader.reset();
+}
+
 TEST_CASE("read ahead: engines that are unknown, or out of reach, are refused at open", "[unit]")
 {
     Server server(2u << 20);
