@@ -41,7 +41,9 @@ int rpmi_member_attach(struct rpm_log *log);
 /*
  * Claim it with @epoch: by the token of that epoch's creation or claim if this handle has it, else
  * the epoch must be above that of each claim before. @flags: RPMI_CALL_TAKEOVER or 0. A claim that
- * this handle holds ends first. RPM_E_FENCED, RPM_E_OWNED, RPM_E_RANGE.
+ * this handle holds ends first. RPM_E_FENCED; RPM_E_RANGE; RPM_E_OWNED: claim it again, with this
+ * epoch; if an older direct writer did not stop in time, its claim has ended all the same, and this
+ * epoch is refused with RPM_E_FENCED once the server was restarted (FORMAT.md, section 7).
  */
 int rpmi_member_claim(struct rpm_log *log, uint32_t epoch, uint32_t flags);
 

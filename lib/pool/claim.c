@@ -12,6 +12,8 @@
  * Invariants
  *   the claim word in the guard is durable before the claiming client learns its epoch
  *   an epoch is given out once, even if the claiming client dies before it seals
+ *   a claim that is refused changes nothing, or it has only ended older claims and raised the claim
+ *     word to an epoch that this run of the server then grants to a client that asks for it
  *   a writer that resumes gets a claim only if no other writer claimed the log since its first one
  *   an epoch is granted again only to the client that has its token, and only while it is the
  *     highest, also by the head; then no key of the grants before can write
@@ -64,12 +66,17 @@ static int epoch_known(struct rpmi_service *service, struct rpmi_object *log,
     return 0;
 }
 
-/* Is the epoch that a client asks for above all that were given out? */
-static int check_epoch(const struct rpmi_dirent *entry, const struct rpmi_call *call,
+/* Is the epoch that a client asks for above all that were given out? That of a claim which was
+ * refused after it had raised the claim word was given to no client. */
+static int check_epoch(const struct rpmi_object *log, const struct rpmi_call *call,
                        uint64_t highest)
 {
+    const struct rpmi_dirent *entry = &log->entry;
+    bool ungranted = log->ungranted && log->epoch == highest;
+
     RPM_ASSERT(call->epoch != 0); /* 0 asks for the next one */
-    if (call->epoch > highest && call->epoch < UINT32_MAX)
+    if (call->epoch < UINT32_MAX &&
+        (call->epoch > highest || (ungranted && call->epoch == highest)))
         return 0;
     if (call->epoch == UINT32_MAX)
         return rpmi_fail(RPM_E_RANGE, "log '%s' cannot be claimed with epoch %u; the highest is %u",
@@ -107,7 +114,7 @@ static int next_epoch(struct rpmi_service *service, struct rpmi_object *log,
             "log '%s' has used all of its %u epochs; create a new log and copy the records",
             entry->name, UINT32_MAX);
     *epoch = call->epoch != 0 ? call->epoch : (uint32_t)claimed + 1;
-    return call->epoch != 0 ? check_epoch(entry, call, claimed) : 0;
+    return call->epoch != 0 ? check_epoch(log, call, claimed) : 0;
 }
 
 /* A writer asks to resume and names the epoch of its first claim, call->lsn. It may, if no other
@@ -273,6 +280,7 @@ static int end_claims(struct rpmi_service *service, struct rpmi_object *log,
     RPM_ASSERT(log->writer == 0);
     log->sealed = false; /* until SEAL: records of this epoch are not valid yet */
     log->epoch = epoch;
+    log->ungranted = log->ungranted || !again;
     err = again ? 0 : raise_claim(service, &log->entry, resumes, epoch);
     return err != 0 ? err : quiesce(service, &log->entry);
 }
@@ -291,6 +299,7 @@ static int grant(struct rpmi_service *service, struct rpmi_client *client,
     RPM_ASSERT(client->key[reply->key].object == index);
     RPM_ASSERT(log->epoch != 0 && !log->sealed);
     service->claims++;
+    log->ungranted = false;
     log->writer = client->id;
     renew_certificate_key(service, log, reply);
     reply->epoch = log->epoch;

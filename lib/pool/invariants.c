@@ -30,6 +30,7 @@ static void check_object(const struct rpmi_service *service, uint32_t index)
     RPM_ASSERT(object->writer == 0 || object->epoch != 0);
     RPM_ASSERT(object->writer == 0 || rpmi_client_find(service, object->writer) != NULL);
     RPM_ASSERT(!object->sealed || object->epoch != 0);
+    RPM_ASSERT(!object->ungranted || (object->epoch != 0 && object->writer == 0));
     RPM_ASSERT(object->agent == 0 || object->writer != 0 || RPMI_CANARY(DELEGATION_OUTLIVES));
 }
 

@@ -30,6 +30,7 @@ struct rpmi_object {
     uint32_t writer;         /* log: client that holds the claim, 0: none */
     uint32_t epoch;          /* log: of that claim */
     bool sealed;             /* log: that epoch is durable in the head */
+    bool ungranted;          /* log: that epoch is the claim word of a claim that was refused */
     bool head_unpersisted;   /* log: a persist of its visible head, or of a copy of it, failed */
     bool commit_unpersisted; /* log: a persist of its commit word, which a seal lowered, failed */
     uint64_t certificate_key[RPMI_CERTIFICATE_KEY_WORDS]; /* log: of that claim */

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "unit/pool/claimed.h"
 
+extern "C" {
+#include "base/err.h"
+}
+
 TEST_CASE(
     "claim: the first client gets the log, the second is refused, a takeover fences the first",
     "[unit]")
@@ -76,8 +80,11 @@ TEST_CASE("claim: an epoch that a client asks for is granted above all others on
     REQUIRE(first.status == 0);
     CHECK(first.epoch == 5);
     CHECK(server.guard() == 5);
-    // While the writer lives, as without an epoch.
+    // While the writer lives, as without an epoch; and it is not used up by that.
+    std::vector<unsigned char> before = server.pool.bytes;
     CHECK(server.claim_epoch(server.you, server.yours, 6).status == RPM_E_OWNED);
+    CHECK(server.claim(server.you, server.yours).status == RPM_E_OWNED);
+    CHECK((server.pool.bytes == before));
     for (uint32_t epoch : { 1u, 4u, 5u }) {
         rpmi_reply lower =
             server.claim_epoch(server.you, server.yours, epoch, 0, RPMI_CALL_TAKEOVER);
@@ -230,6 +237,21 @@ TEST_CASE("claim: whatever a power cut leaves of the guard, no token claims anot
     }
 }
 
+TEST_CASE("claim: one that failed to persist its epoch is granted it when it asks again", "[unit]")
+{
+    ClaimServer server;
+
+    server.pool.fail_persist_at = 1;
+    REQUIRE(server.claim_epoch(server.me, server.mine, 6).status == RPM_E_IO);
+    rpmi_reply again = server.claim_epoch(server.you, server.yours, 6);
+    REQUIRE(again.status == 0);
+    REQUIRE(server.reborn() == 0);
+    server.attach();
+    CHECK(server.guard() == 6);
+    CHECK(server.claim_epoch(server.me, server.mine, 6).status == RPM_E_FENCED);
+    CHECK(server.claim_epoch(server.me, server.mine, 6, again.token).status == 0);
+}
+
 TEST_CASE("claim: a client that leaves loses its claim", "[unit]")
 {
     ClaimServer server;
@@ -338,4 +360,39 @@ TEST_CASE("claim: an older direct writer that does not stop is named in the refu
     rpmi_service_call(service, me, &call, &reply);
     CHECK(reply.epoch == 2);
     rpmi_service_close(&service);
+}
+
+TEST_CASE("claim: an epoch refused for an older direct writer is granted to the next that asks",
+          "[unit]")
+{
+    ClaimServer server;
+    static int answer;
+    rpmi_reply first = server.claim_epoch(server.me, server.mine, 5);
+
+    answer = RPM_E_OWNED;
+    server.service->opts.quiesce = [](void *, uint64_t) {
+        return answer == 0 ? 0 : rpmi_fail(answer, "it does not stop");
+    };
+    for (int i = 0; i < 2; i++)
+        CHECK(server.claim_epoch(server.you, server.yours, 7, 0, RPMI_CALL_TAKEOVER).status ==
+              RPM_E_OWNED);
+    CHECK(server.guard() == 7); // by which the direct writer learns of it
+    CHECK(server.access(server.me, first.key, 4096, 64, RPMI_RIGHT_WRITE) == RPM_E_FENCED);
+    answer = 0;
+    for (uint32_t epoch : { 5u, 6u })
+        CHECK(server.claim_epoch(server.you, server.yours, epoch).status == RPM_E_FENCED);
+    CHECK(server.claim_epoch(server.me, server.mine, 5, first.token).status == RPM_E_FENCED);
+    rpmi_reply second = server.claim_epoch(server.you, server.yours, 7);
+    REQUIRE(second.status == 0);
+    CHECK(second.epoch == 7);
+    CHECK(server.claim_epoch(server.me, server.mine, 7, 0, RPMI_CALL_TAKEOVER).status ==
+          RPM_E_FENCED); // once
+
+    answer = RPM_E_OWNED;
+    CHECK(server.claim_epoch(server.me, server.mine, 9, 0, RPMI_CALL_TAKEOVER).status ==
+          RPM_E_OWNED);
+    REQUIRE(server.reborn() == 0); // it does not know whether it has granted that epoch
+    server.attach();
+    CHECK(server.claim_epoch(server.me, server.mine, 9).status == RPM_E_FENCED);
+    CHECK(server.claim(server.me, server.mine).epoch == 10);
 }
