@@ -7,10 +7,11 @@
  * The claim word holds the epoch that may write. A direct writer stores in a guarded section:
  *   busy[slot] = 1; check claim == my epoch; store, fence; busy[slot] = 0
  * with slot = epoch % RPMI_GUARD_SLOTS. While it holds a claim it also holds a lock (OFD) on the
- * byte of the pool file at header offset + slot. For a new claim the server raises the claim word,
- * orders that against every writer (membarrier), and then waits for each slot until busy is 0, or
- * until it can take the slot's lock, because then its holder is dead. After that no older writer
- * can append anything.
+ * byte of the pool file at header offset + slot. Once it has the lock it asks the server whether
+ * the claim still holds: a claim of the same epoch, by its token, leaves the claim word as it is.
+ * For a new claim the server raises the claim word, orders that against every writer (membarrier),
+ * and then waits for each slot until busy is 0, or until it can take the slot's lock, because then
+ * its holder is dead. After that no older writer can append anything.
  *
  * Each epoch has its own busy word, so that a fenced writer that clears its word never clears the
  * word of the present writer. The server does not grant an epoch while a living process still holds

@@ -4,7 +4,9 @@
 #include "conform/fixture.h"
 
 extern "C" {
+#include "base/clock.h"
 #include "log/member.h"
+#include "transport/shm/shm.h"
 }
 #include <librpm.h>
 
@@ -18,7 +20,10 @@ const uint64_t FIRST = 6400;
 class Member : public Connected
 {
   public:
-    explicit Member(Server *server) : Connected(server), server_(server) {}
+    explicit Member(Server *server, const std::string &wrap = "")
+        : Connected(server, wrap), server_(server)
+    {
+    }
     ~Member()
     {
         close();
@@ -55,6 +60,23 @@ class Member : public Connected
 
         return err != 0 ? err : rpmi_member_attach(log);
     }
+    // With the token of another handle, as its older connection.
+    int open_as(const Member &older)
+    {
+        int err = open();
+
+        log->token = older.log->token;
+        log->epoch = older.log->epoch;
+        return err;
+    }
+    std::vector<unsigned char> ring()
+    {
+        std::vector<unsigned char> bytes(log->capacity);
+
+        REQUIRE(rpmi_conn_read(conn, log->read_key, RPMI_LOG_HEADER_BYTES, bytes.data(),
+                               bytes.size()) == 0);
+        return bytes;
+    }
     int append(const std::string &data)
     {
         return rpm_log_append(log, data.data(), data.size(), nullptr);
@@ -81,6 +103,22 @@ class Member : public Connected
 };
 
 using Strings = std::vector<std::string>;
+
+// A server of shm:, which a client connects to in the mode that it names as its wrapper.
+class ModeServer : public Server
+{
+  public:
+    using Server::connect;
+    int connect(const std::string &mode, rpmi_link **link, const rpmi_link_opts &opts) override
+    {
+        return rpmi_link_open(server_.url(mode).c_str(), &opts, link);
+    }
+    void kill() override {}
+    void restart() override {}
+
+  private:
+    support::Server server_;
+};
 
 } // namespace
 
@@ -158,9 +196,7 @@ TEST_CASE("member: a claim of the same epoch ends the key of the older connectio
     REQUIRE(older->open() == 0);
     REQUIRE(older->take(5) == 0);
     REQUIRE(older->append("one") == 0);
-    REQUIRE(newer.open() == 0);
-    newer.log->token = older->log->token;
-    newer.log->epoch = older->log->epoch;
+    REQUIRE(newer.open_as(*older) == 0);
     CHECK(newer.take(5) == (direct ? RPM_E_OWNED : 0));
     if (direct) {
         older.reset();
@@ -170,4 +206,82 @@ TEST_CASE("member: a claim of the same epoch ends the key of the older connectio
     }
     REQUIRE(newer.append("two") == 0);
     CHECK(records_of(newer.log) == Strings{ "one", "two" });
+}
+
+// A direct writer that is connected still: the claim is refused, as above.
+TEST_CASE("member: bytes of the older connection that are under way never follow the claim",
+          "[conform]")
+{
+    ON_EACH_SERVER();
+    if (where == "shm direct")
+        return;
+    uint64_t late = 0;
+    auto older = std::make_unique<Member>(server.get());
+
+    REQUIRE(older->open() == 0);
+    for (size_t round = 0; round < 12; round++) {
+        const std::string data(400 + 500 * round, 'x');
+        Member newer(server.get());
+
+        REQUIRE(older->take(5) == 0);
+        REQUIRE(newer.open_as(*older) == 0);
+        for (int i = 0; i < 6; i++)
+            REQUIRE(rpm_log_append_async(older->log, data.data(), data.size(),
+                                         i % 2 == 0 ? RPM_MORE : 0, nullptr, nullptr) == 0);
+        if (round % 3 == 0)
+            (void)!rpm_conn_turn(older->conn);
+        REQUIRE(rpmi_member_claim(newer.log, 5, 0) == 0);
+        const std::vector<unsigned char> found = newer.ring();
+        for (int i = 0; i < 20; i++) {
+            (void)!rpm_conn_turn(older->conn);
+            newer.conn->link->ops->pause(newer.conn->link, 100000);
+        }
+        CHECK((newer.ring() == found));
+        late += older->append("late") == 0;
+        REQUIRE(newer.take(5) == 0);
+        REQUIRE(rpm_log_trim(newer.log, newer.log->tail_lsn) == 0);
+        older = std::make_unique<Member>(server.get());
+        REQUIRE(older->open_as(newer) == 0);
+    }
+    CHECK(late == 0);
+}
+
+// The file lock of its guard slot, by which the server knows that it lives, comes after the answer.
+TEST_CASE("member: a direct writer whose claim has ended before it has its lock writes nothing",
+          "[conform]")
+{
+    NEEDS_OWN_SERVER("the keys of another server's clients are not known");
+    ModeServer server;
+    Member older(&server, "direct");
+    Member newer(&server, "ring");
+    rpmi_shm *shm = rpmi_shm_of(older.conn->link);
+    const uint64_t deadline = rpmi_clock_ns() + PATIENCE;
+    const unsigned char line[64] = { 1 };
+    rpmi_call call = {};
+    rpmi_reply reply;
+    rpmi_op op = {};
+
+    REQUIRE(older.open() == 0);
+    call.kind = RPMI_CALL_CLAIM;
+    call.key = older.log->read_key;
+    call.epoch = 5;
+    call.token = older.log->token;
+    REQUIRE(rpmi_shm_ask(shm, &call, &reply, deadline) == 0);
+    REQUIRE(reply.status == 0);
+    REQUIRE(newer.open_as(older) == 0);
+    REQUIRE(newer.take(5) == 0);
+    const std::vector<unsigned char> found = newer.ring();
+    CHECK(rpmi_direct_learn(shm, &call, &reply, deadline) == 0);
+    op.kind = RPMI_OP_WRITE;
+    op.key = reply.key;
+    op.offset = RPMI_LOG_HEADER_BYTES;
+    op.len = sizeof(line);
+    op.body = line;
+    op.body_bytes = sizeof(line);
+    CHECK(older.conn->link->ops->post(older.conn->link, &op, 1) == RPM_E_FENCED);
+    CHECK((newer.ring() == found));
+    REQUIRE(newer.append("one") == 0);
+    // And it keeps no lock that would delay the next claim.
+    newer.log->token = 0;
+    CHECK(newer.take(5 + RPMI_GUARD_SLOTS) == 0);
 }

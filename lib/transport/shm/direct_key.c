@@ -7,7 +7,8 @@
  * Invariants
  *   a key's memory is inside the mapping, even if the server's answer is wrong
  *   while this client holds a claim, it holds the file lock of the claim's guard slot, by which the
- *   server sees that the client lives
+ *   server sees that the client lives; it writes by the claim only if the server granted no other
+ *   claim before it had the lock
  *   before the first access to an object of the pool, and while it has a key of it, this client
  *   holds a file lock on the object: the server may reuse the space once no client holds one
  *
@@ -190,11 +191,48 @@ static int learn_open(struct rpmi_shm *shm, const struct rpmi_call *call,
     return 0;
 }
 
-static int learn_claim(struct rpmi_shm *shm, const struct rpmi_call *call, struct rpmi_reply *reply)
+/* Release the lock of the guard slot. Without the lock the server takes the writer for dead, so
+ * this process must not write by keys of the claim any more: their epoch becomes 0, which no claim
+ * has. */
+static void end_claim(struct rpmi_direct *direct, const struct rpmi_shm_key *claim)
+{
+    uint64_t epoch = claim->epoch;
+
+    RPM_ASSERT(claim->guard != NULL && claim->lock_at != 0);
+    if (lock_bytes(direct->lock_fd, claim->lock_at, 1, F_UNLCK) != 0)
+        RPM_ASSERT(errno != EINVAL);
+    for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++)
+        if (direct->key[i].guard == claim->guard && direct->key[i].epoch == epoch)
+            direct->key[i].epoch = 0;
+}
+
+/*
+ * Does the claim still hold, now that this client has its lock? Before that the server may have
+ * granted a later one. The claim word shows a later claim, unless it has the same epoch, by its
+ * token: so ask the server, by a call that it refuses to a key that it has revoked, and that
+ * changes nothing else. A claim that comes from now on finds the lock.
+ */
+static int confirm_claim(struct rpmi_shm *shm, uint32_t id, uint64_t deadline_ns)
+{
+    const struct rpmi_call call = { .kind = RPMI_CALL_UNDELEGATE, .key = id };
+    struct rpmi_shm_key *key = &shm->direct.key[id];
+    struct rpmi_reply reply = { 0 };
+    int err = rpmi_shm_ask(shm, &call, &reply, deadline_ns);
+
+    if (err != 0 || reply.status != 0) {
+        end_claim(&shm->direct, key);
+        key->lock_at = 0;
+    }
+    return err;
+}
+
+static int learn_claim(struct rpmi_shm *shm, const struct rpmi_call *call,
+                       const struct rpmi_reply *reply, uint64_t deadline_ns)
 {
     struct rpmi_direct *direct = &shm->direct;
     const struct rpmi_shm_key *opened = &direct->key[call->key % RPMI_KEYS_MAX];
     struct rpmi_shm_key *key = &direct->key[reply->key % RPMI_KEYS_MAX];
+    int err;
 
     if (reply->key == RPMI_KEY_SCRATCH || reply->key >= RPMI_KEYS_MAX ||
         call->key >= RPMI_KEYS_MAX || opened->guarded_bytes == 0 ||
@@ -212,8 +250,10 @@ static int learn_claim(struct rpmi_shm *shm, const struct rpmi_call *call, struc
         memset(key, 0, sizeof(*key));
         return rpmi_fail(RPM_E_LOST, "cannot lock the claim's guard slot: %s", strerror(errno));
     }
-    populate(shm, key, false, true);
-    return 0;
+    err = confirm_claim(shm, reply->key, deadline_ns);
+    if (err == 0)
+        populate(shm, key, false, true);
+    return err;
 }
 
 /* The last key of an object in the pool was closed: release its lock. */
@@ -230,19 +270,6 @@ static void end_lease(const struct rpmi_direct *direct, const unsigned char *bas
         RPM_ASSERT(errno != EINVAL);
 }
 
-/* Release the lock of the guard slot. Without the lock the server takes the writer for dead, so
- * this process must not write by keys of the claim any more: their epoch becomes 0, which no claim
- * has. */
-static void end_claim(struct rpmi_direct *direct, const struct rpmi_shm_key *claim)
-{
-    RPM_ASSERT(claim->guard != NULL && claim->lock_at != 0);
-    if (lock_bytes(direct->lock_fd, claim->lock_at, 1, F_UNLCK) != 0)
-        RPM_ASSERT(errno != EINVAL);
-    for (uint32_t i = 1; i < RPMI_KEYS_MAX; i++)
-        if (direct->key[i].guard == claim->guard && direct->key[i].epoch == claim->epoch)
-            direct->key[i].epoch = 0;
-}
-
 static void learn_close(struct rpmi_shm *shm, const struct rpmi_call *call)
 {
     struct rpmi_direct *direct = &shm->direct;
@@ -257,7 +284,8 @@ static void learn_close(struct rpmi_shm *shm, const struct rpmi_call *call)
     end_lease(direct, old.base, old.bytes);
 }
 
-int rpmi_direct_learn(struct rpmi_shm *shm, const struct rpmi_call *call, struct rpmi_reply *reply)
+int rpmi_direct_learn(struct rpmi_shm *shm, const struct rpmi_call *call,
+                      const struct rpmi_reply *reply, uint64_t deadline_ns)
 {
     RPM_ASSERT(shm->direct.entered == NULL); /* no key that is in use changes */
     if (reply->status != 0)
@@ -266,7 +294,7 @@ int rpmi_direct_learn(struct rpmi_shm *shm, const struct rpmi_call *call, struct
     case RPMI_CALL_OPEN:
         return learn_open(shm, call, reply);
     case RPMI_CALL_CLAIM:
-        return learn_claim(shm, call, reply);
+        return learn_claim(shm, call, reply, deadline_ns);
     case RPMI_CALL_CLOSE:
         learn_close(shm, call);
         return 0;

@@ -23,7 +23,6 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 static int parse_url(const struct rpmi_url *url, struct rpmi_shm *shm)
 {
@@ -176,51 +175,19 @@ static int shm_reconnect(struct rpmi_link *link, uint64_t deadline_ns)
     return rpmi_remote_redial(link, redial, deadline_ns);
 }
 
-/* Receive the answer, skipping events that arrive before it. */
-static int receive_answer(struct rpmi_shm *shm, unsigned char bytes[RPMI_REPLY_BYTES],
-                          uint64_t deadline_ns)
-{
-    int fds[RPMI_SOCK_FDS_MAX];
-    int n = 0;
-    int got;
-
-    do {
-        got = rpmi_sock_recv(shm->sock, bytes, RPMI_REPLY_BYTES, fds, &n, deadline_ns);
-        while (n > 0)
-            (void)close(fds[--n]);
-    } while (got == RPMI_EVENT_BYTES && rpmi_clock_ns() < deadline_ns);
-    return got;
-}
-
 static int shm_call(struct rpmi_link *link, const struct rpmi_call *call, struct rpmi_reply *reply,
                     uint64_t deadline_ns)
 {
     struct rpmi_shm *shm = rpmi_shm_of(link);
-    unsigned char bytes[RPMI_REPLY_BYTES];
-    int got;
     int err;
 
     if (link->lost != 0 || shm->liveness == NULL)
         return rpmi_fail(RPM_E_LOST, "the link is lost: reconnect first");
-    rpmi_call_put(bytes, call);
-    err = rpmi_sock_send(shm->sock, bytes, RPMI_CALL_BYTES, NULL, 0, deadline_ns);
-    if (err != 0)
-        goto lose;
-    got = receive_answer(shm, bytes, deadline_ns);
-    if (got < 0) {
-        err = got;
-        goto lose;
-    }
-    err = got == RPMI_REPLY_BYTES ? rpmi_reply_get(bytes, reply)
-                                  : rpmi_fail(RPM_E_PROTO, "an answer of %d bytes, expected are %u",
-                                              got, RPMI_REPLY_BYTES);
+    err = rpmi_shm_ask(shm, call, reply, deadline_ns);
     if (err == 0 && shm->mode == RPMI_MODE_DIRECT)
-        err = rpmi_direct_learn(shm, call, reply);
-    if (err == 0)
-        return 0;
-
-lose:
-    link->lost = err;
+        err = rpmi_direct_learn(shm, call, reply, deadline_ns);
+    if (err != 0)
+        link->lost = err;
     return err;
 }
 

@@ -104,6 +104,11 @@ int rpmi_shm_dial(const struct rpmi_shm *shm, uint64_t deadline_ns, struct rpmi_
 /* Close the descriptors that attach did not take over. */
 void rpmi_grant_drop(struct rpmi_grant *grant);
 
+/* ask.c: send a call and receive its answer. RPM_E_LOST, RPM_E_TIMEDOUT, RPM_E_PROTO: the caller
+ * ends the link. */
+int rpmi_shm_ask(struct rpmi_shm *shm, const struct rpmi_call *call, struct rpmi_reply *reply,
+                 uint64_t deadline_ns);
+
 /* direct.c */
 int rpmi_direct_attach(struct rpmi_shm *shm, struct rpmi_grant *grant);
 void rpmi_direct_detach(struct rpmi_shm *shm);
@@ -111,8 +116,10 @@ int rpmi_direct_post(struct rpmi_link *link, const struct rpmi_op *ops, uint32_t
 extern const struct rpmi_fast_path rpmi_direct_fast_path;
 const void *rpmi_direct_peek(struct rpmi_link *link, uint32_t key, uint64_t offset, uint64_t len);
 
-/* direct_key.c: record the keys that an answer grants or ends. RPM_E_PROTO, RPM_E_LOST. */
-int rpmi_direct_learn(struct rpmi_shm *shm, const struct rpmi_call *call, struct rpmi_reply *reply);
+/* direct_key.c: record the keys that an answer grants or ends. RPM_E_PROTO, RPM_E_LOST,
+ * RPM_E_TIMEDOUT. */
+int rpmi_direct_learn(struct rpmi_shm *shm, const struct rpmi_call *call,
+                      const struct rpmi_reply *reply, uint64_t deadline_ns);
 
 /* ring.c */
 int rpmi_ring_attach(struct rpmi_shm *shm, struct rpmi_grant *grant);
