@@ -71,6 +71,19 @@ int rpmi_member_claim(struct rpm_log *log, uint32_t epoch, uint32_t flags)
     return err != 0 ? err : rpmi_log_head(log);
 }
 
+int rpmi_member_trim(struct rpm_log *log, uint64_t lsn)
+{
+    rpmi_begin();
+
+    RPM_ASSERT(log->write_key != 0 && log->dead != 0); /* claimed, and not sealed */
+    if (!rpmi_is_aligned(lsn, RPMI_LINE_BYTES) || lsn >= RPMI_HEAD_LIMIT)
+        return rpmi_fail(RPM_E_RANGE,
+                         "log '%s' cannot be trimmed to LSN %" PRIu64
+                         "; expected is a multiple of %u below %" PRIu64,
+                         log->name, lsn, RPMI_LINE_BYTES, (uint64_t)RPMI_HEAD_LIMIT);
+    return rpmi_log_trim_call(log, lsn);
+}
+
 int rpmi_member_seal(struct rpm_log *log, uint64_t base)
 {
     rpmi_begin();
@@ -96,10 +109,11 @@ int rpmi_member_seal(struct rpm_log *log, uint64_t base)
     if (err != 0)
         return err;
     rpmi_log_begin(log, base);
+    log->dead = 0;
     /* Of a head that is sealed already, the server says what is durable. */
     err = sealed ? rpmi_log_trim_call(log, 0) : 0;
-    if (err == 0)
-        log->dead = 0;
+    if (err != 0 && log->dead == 0)
+        log->dead = RPM_E_FENCED;
     RPM_ASSERT_SLOW(rpmi_log_check_invariants(log));
     return err;
 }

@@ -3,7 +3,8 @@
  * member.h: a log as a member of a set of copies: what rpm_log_open() does at once, step by step,
  * with the id, first LSN and epoch that all members have; and the commit word.
  *
- * To write: open, claim, then rpmi_log_scan() and whatever makes the copies equal, seal, append.
+ * To write: open, claim, then rpmi_log_scan() and whatever makes the copies equal, such as a trim,
+ * seal, append.
  * After a loss of the connection: attach, claim the same epoch, seal (which only continues if the
  * epoch was sealed before).
  *
@@ -46,6 +47,14 @@ int rpmi_member_attach(struct rpm_log *log);
  * epoch is refused with RPM_E_FENCED once the server was restarted (FORMAT.md, section 7).
  */
 int rpmi_member_claim(struct rpm_log *log, uint32_t epoch, uint32_t flags);
+
+/*
+ * Before the seal: let the log begin at @lsn, durably, however far that is from its records, which
+ * need not reach up to there: a copy that fell behind continues where the others begin. A lower
+ * @lsn than the log's changes nothing. If the head has the claim's epoch already, at most a ring
+ * further. RPM_E_RANGE, RPM_E_FENCED, RPM_E_CORRUPT, RPM_E_LOST.
+ */
+int rpmi_member_trim(struct rpm_log *log, uint64_t lsn);
 
 /* Bring everything in front of @base to the log's level, make the claim's epoch valid from @base
  * on, durably, and append there from now on; if the head has that epoch already, do not seal it

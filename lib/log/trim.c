@@ -83,6 +83,7 @@ int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn)
     struct rpmi_call call = { .kind = RPMI_CALL_TRIM,
                               .key = log->write_key != 0 ? log->write_key : log->read_key,
                               .lsn = lsn };
+    bool unsealed = log->write_key != 0 && log->dead != 0; /* a seal will say where its tail is */
     struct rpmi_reply reply;
     int err = rpmi_conn_call(log->conn, &call, &reply);
 
@@ -91,17 +92,20 @@ int rpmi_log_trim_call(struct rpm_log *log, uint64_t lsn)
         rpmi_log_end(log, err);
     if (err != 0)
         return err;
-    if (reply.value < lsn || !rpmi_is_aligned(reply.value, RPMI_LINE_BYTES) ||
-        (log->write_key != 0 && reply.value > log->tail_lsn))
+    if (reply.value < lsn || reply.value >= RPMI_HEAD_LIMIT ||
+        !rpmi_is_aligned(reply.value, RPMI_LINE_BYTES) ||
+        (log->write_key != 0 && !unsealed && reply.value > log->tail_lsn))
         return rpmi_fail(RPM_E_PROTO,
                          "the server says that log '%s' begins at %" PRIu64
                          "; expected is a multiple of %u, from %" PRIu64 " to the tail",
                          log->name, reply.value, RPMI_LINE_BYTES, lsn);
+    if (reply.value > log->head.trim_lsn)
+        log->head.trim_lsn = reply.value;
+    if (unsealed)
+        return 0;
     RPM_ASSERT(log->write_key == 0 || log->free_lsn <= log->tail_lsn);
     if (reply.value > log->free_lsn)
         log->free_lsn = reply.value;
-    if (reply.value > log->head.trim_lsn)
-        log->head.trim_lsn = reply.value;
     RPM_ASSERT_SLOW(rpmi_log_check_invariants(log));
     return 0;
 }

@@ -195,6 +195,74 @@ TEST_CASE("member: what a seal finds is durable before it counts as acknowledged
     CHECK(data_of(next.log) == Strings{ "one", "two" });
 }
 
+TEST_CASE("member: before its seal it is trimmed to any LSN, whatever its ring has", "[unit]")
+{
+    EACH_KIND(kind);
+    const uint64_t far = FIRST + 3 * 8192 + 192;
+    Server server;
+    Member first(server, kind, &conn_opts);
+    Member second(server, kind, &conn_opts);
+
+    REQUIRE(first.open() == 0);
+    REQUIRE(first.take(5) == 0);
+    for (uint64_t i = 0; i < 70; i++) {
+        uint64_t lsn = append(first.log, payload(i, 100));
+
+        if (i >= 40)
+            REQUIRE(rpm_log_trim(first.log, lsn - 40 * 128) == 0);
+    }
+    CHECK(rpm_log_trim(first.log, far) == RPM_E_RANGE); // beyond its tail
+    REQUIRE(second.open() == 0);
+    REQUIRE(rpmi_member_claim(second.log, 6, RPMI_CALL_TAKEOVER) == 0);
+    uint64_t head = second.log.log->head.trim_lsn;
+    for (uint64_t bad : { far + 8, uint64_t(1) << 63, UINT64_MAX }) {
+        CHECK(rpmi_member_trim(second.log, bad) == RPM_E_RANGE);
+        CHECK(std::string(rpm_last_error()).find("expected is a multiple of 64") !=
+              std::string::npos);
+    }
+    REQUIRE(rpmi_member_trim(second.log, far) == 0);
+    CHECK(head < far);
+    CHECK(second.log.log->head.trim_lsn == far);
+    REQUIRE(rpmi_member_trim(second.log, head) == 0); // a lower one changes nothing
+    CHECK(second.log.log->head.trim_lsn == far);
+    REQUIRE(second.take(6) == 0); // to the tail, which is where it begins
+    CHECK(info(second.log).head_lsn == far);
+    CHECK(append(second.log, "one") == far);
+    CHECK(rpm_log_trim(second.log, far + 4 * 8192) == RPM_E_RANGE);
+    CHECK(data_of(second.log) == Strings{ "one" });
+    server.power_cut();
+    REQUIRE(server.start() == 0);
+    REQUIRE(second.again() == 0);
+    REQUIRE(second.take(6) == 0);
+    CHECK(data_of(second.log) == Strings{ "one" });
+    // Of an epoch that is sealed, records may follow: it is trimmed by a ring at most.
+    REQUIRE(rpmi_member_claim(second.log, 6, 0) == 0);
+    CHECK(rpmi_member_trim(second.log, far + 8192 + 64) == RPM_E_RANGE);
+    REQUIRE(rpmi_member_trim(second.log, far + 64) == 0);
+    REQUIRE(rpmi_member_seal(second.log, far + 64) == 0);
+    CHECK(append(second.log, "two") == far + 64);
+}
+
+TEST_CASE("member: a server that trims to no LSN that was asked for is not believed", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Member member(server, kind, &conn_opts);
+
+    REQUIRE(member.open() == 0);
+    for (uint64_t lie : { FIRST, FIRST + 64 + 8, uint64_t(1) << 63 }) {
+        REQUIRE(rpmi_member_claim(member.log, 5, 0) == 0);
+        member.conn.link->on_reply = [&](const rpmi_call &call, rpmi_reply &reply) {
+            if (call.kind == RPMI_CALL_TRIM)
+                reply.value = lie;
+        };
+        CHECK(rpmi_member_trim(member.log, FIRST + 64) == RPM_E_PROTO);
+        member.conn.link->on_reply = nullptr;
+    }
+    REQUIRE(member.take(5) == 0);
+    CHECK(append(member.log, "one") == FIRST + 64);
+}
+
 TEST_CASE("member: after another writer's claim, a token or lower epoch is refused", "[unit]")
 {
     EACH_KIND(kind);
