@@ -48,8 +48,10 @@ static void append(struct rpmi_chain *chain, const struct rpmi_chain *more)
 
 static bool is_given_up(const struct rpmi_chain *chain, const struct rpmi_known *known)
 {
-    return known->has_head && chain->first_lsn >= known->head.base_lsn &&
-           chain->epoch_last < known->head.epoch;
+    if (!known->has_head)
+        return false;
+    return (chain->first_lsn >= known->head.base_lsn && chain->epoch_last < known->head.epoch) ||
+           rpmi_is_unsealed(&known->head, known->claim, chain->epoch_first);
 }
 
 static bool holds(const struct rpmi_chain *chain, uint64_t lsn)
@@ -166,6 +168,8 @@ bool rpmi_known_allows(const struct rpmi_known *known, const struct rpmi_frame *
         return false;
     if (!known->has_head)
         return true;
+    if (rpmi_is_unsealed(&known->head, known->claim, frame->epoch))
+        return false;
     return frame->lsn >= known->head.base_lsn ? frame->epoch >= known->head.epoch
                                               : frame->epoch < known->head.epoch;
 }

@@ -32,10 +32,22 @@ struct rpmi_chain {
     uint32_t epoch_last;
 };
 
+/*
+ * Is a frame of this @epoch what a copy into this member of a set has left that was never sealed?
+ * Between its claim and its seal a client writes frames there that other members have, and their
+ * epochs may be above the head's; they are below that of the claim, and so below the claim word. A
+ * frame that the client of a claim appends has the claim's epoch, and comes after its seal.
+ */
+static inline bool rpmi_is_unsealed(const struct rpmi_head *head, uint64_t claim, uint32_t epoch)
+{
+    return head->set.copies != 0 && epoch > head->epoch && epoch < claim && claim < UINT32_MAX;
+}
+
 /* What the head slots and the caller say about the log. */
 struct rpmi_known {
     bool has_head;         /* at least one slot is valid */
     struct rpmi_head head; /* of the valid slot with the highest turn */
+    uint64_t claim;        /* the claim word if that is the log's newest head for certain; else 0 */
     uint64_t trim_lsn;     /* highest trim_lsn of all valid slots */
     bool lacks_start;      /* no whole frame begins at trim_lsn */
     bool has_from;         /* the caller gives the first record's LSN: */
@@ -65,7 +77,8 @@ enum rpmi_fate {
     RPMI_FATE_KEPT = 1,     /* the log is this chain or a part of it */
     RPMI_FATE_TRIMMED = 2,  /* it ends before the log begins */
     RPMI_FATE_GIVEN_UP = 3, /* an older writer left it behind the LSN from which the next writer
-                               continued: not part of the log */
+                               continued, or a copy that was never sealed did: not part of the log
+                             */
     RPMI_FATE_LOST = 4      /* may have been a part of the log, and is not kept */
 };
 

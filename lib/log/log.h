@@ -316,7 +316,7 @@ int rpmi_log_judge(struct rpm_log *log, uint64_t lsn, struct rpmi_frame *frame,
 /* Can the whole @frame be in the ring under @head? A writer appends a record of a higher epoch only
  * after it has sealed that epoch in the head, and a record that ends behind trim_lsn + capacity
  * only after a trim of the head. So if the log still has @head, it is damaged or old:
- * RPM_E_CORRUPT. */
+ * RPM_E_CORRUPT; unless a copy into this member of a set may have left the frame (chain.h). */
 int rpmi_log_check_head(struct rpm_log *log, const struct rpmi_head *head,
                         const struct rpmi_frame *frame);
 /* Visit the whole frames from @lsn on, each of which begins at the end of the one before it, of any

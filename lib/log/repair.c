@@ -121,7 +121,9 @@ static int check_opens(struct examination *exam)
     if (err != 0 && err != RPM_E_CORRUPT)
         return err;
     exam->opens = err == 0;
-    if (err != 0)
+    if (err == 0)
+        exam->known.claim = exam->report.claim;
+    else
         set_needed(exam, rpm_last_error());
     if (exam->report.claim >= UINT32_MAX)
         set_needed(exam, "the claim word is damaged: it is larger than any epoch");

@@ -7,6 +7,8 @@
  *   no bytes behind an invalid frame are ever taken for a record
  *   a frame at or above head.base_lsn has the head's epoch, one below it an older one
  *   no log ends before a record that its head, or a frame behind that end, says was acknowledged
+ *   a frame that only a newer head allows is no record; it is damage, unless a copy into a member
+ *   of a set may have left it
  *
  * Format: FORMAT.md, section 5.   Tests: tests/unit/log/scan_test.cpp, tests/crash/
  */
@@ -30,6 +32,7 @@ struct window {
     uint64_t have;
     uint64_t ahead; /* bytes to read next time; grows */
     uint64_t bytes; /* read so far */
+    uint64_t claim; /* the claim word as last read, 0: not yet */
 };
 
 static void window_open(struct window *window, struct rpm_log *log)
@@ -130,15 +133,6 @@ static int judge(struct window *window, uint64_t lsn, struct rpmi_frame *frame,
     return err;
 }
 
-/* rpmi_log_check_head() for a frame in the window, whose bytes reading the head overwrites. */
-static int check_head(struct window *window, const struct rpmi_frame *frame)
-{
-    int err = rpmi_log_check_head(window->log, &window->log->head, frame);
-
-    window->have = window->mapped != NULL ? window->have : 0;
-    return err;
-}
-
 bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *frame,
                         uint32_t prior_epoch)
 {
@@ -149,18 +143,45 @@ bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *f
     return frame->epoch < head->epoch && frame->epoch >= prior_epoch;
 }
 
-int rpmi_log_check_head(struct rpm_log *log, const struct rpmi_head *head,
-                        const struct rpmi_frame *frame)
+/* Can the whole frame have been written under this head? */
+static bool is_under(const struct rpm_log *log, const struct rpmi_head *head,
+                     const struct rpmi_frame *frame)
 {
-    bool later = frame->lsn >= head->trim_lsn + log->capacity;
-    struct rpmi_head now;
+    return frame->lsn < head->trim_lsn + log->capacity && frame->epoch <= head->epoch;
+}
+
+/* Has a copy that was never sealed left the frame? @claim: out, the claim word if it was read. */
+static int is_unsealed(struct rpm_log *log, const struct rpmi_head *head,
+                       const struct rpmi_frame *frame, uint64_t *claim, bool *unsealed)
+{
+    unsigned char word[sizeof(uint64_t)];
     int err;
 
-    if (!later && frame->epoch <= head->epoch)
+    *unsealed = false;
+    if (head->set.copies == 0 || frame->lsn >= head->trim_lsn + log->capacity)
         return 0;
+    err = rpmi_conn_read(log->conn, log->read_key, RPMI_GUARD_OFFSET, word, sizeof(word));
+    if (err != 0)
+        return err;
+    *claim = rpmi_load64(word);
+    *unsealed = rpmi_is_unsealed(head, *claim, frame->epoch);
+    return 0;
+}
+
+/* The whole @frame needs a newer head than @head. */
+static int check_newer(struct rpm_log *log, const struct rpmi_head *head,
+                       const struct rpmi_frame *frame, uint64_t *claim)
+{
+    struct rpmi_head now;
+    bool unsealed;
+    int err;
+
     /* A writer may have sealed or trimmed after @head was read, and then written this frame. */
     err = rpmi_log_head_now(log, &now);
     if (err != 0 || now.turn != head->turn)
+        return err;
+    err = is_unsealed(log, head, frame, claim, &unsealed);
+    if (err != 0 || unsealed)
         return err;
     return rpmi_fail(
         RPM_E_CORRUPT,
@@ -168,6 +189,30 @@ int rpmi_log_check_head(struct rpm_log *log, const struct rpmi_head *head,
         "LSN %" PRIu64 " and epoch %" PRIu32 ", but the ring has a whole record of LSN "
         "%" PRIu64 " and epoch %" PRIu32,
         log->name, head->trim_lsn, head->epoch, frame->lsn, frame->epoch);
+}
+
+int rpmi_log_check_head(struct rpm_log *log, const struct rpmi_head *head,
+                        const struct rpmi_frame *frame)
+{
+    uint64_t claim;
+
+    return is_under(log, head, frame) ? 0 : check_newer(log, head, frame, &claim);
+}
+
+/* rpmi_log_check_head() for a frame in the window, whose bytes reading the head overwrites. A copy
+ * leaves many frames: the claim word, which never decreases, is read for the first of them. */
+static int check_head(struct window *window, const struct rpmi_frame *frame)
+{
+    const struct rpmi_head *head = &window->log->head;
+    int err;
+
+    if (is_under(window->log, head, frame) ||
+        (frame->lsn < head->trim_lsn + window->log->capacity &&
+         rpmi_is_unsealed(head, window->claim, frame->epoch)))
+        return 0;
+    err = check_newer(window->log, head, frame, &window->claim);
+    window->have = window->mapped != NULL ? window->have : 0;
+    return err;
 }
 
 /* The frame of a later lap that begins at @lsn's place in the ring, if there is a whole one. */

@@ -72,6 +72,50 @@ std::vector<std::string> data_of(rpm_log *log)
 
 using Strings = std::vector<std::string>;
 
+// A whole frame, as a copy from another member writes it; it may lie in another lap.
+void plant(Server &server, uint64_t lsn, uint32_t epoch, uint64_t log_id = 0x77,
+           uint64_t capacity = 8192)
+{
+    const char data[] = "copied";
+    rpmi_frame frame = {};
+    unsigned char *at = &server.pool.bytes[RING + lsn % capacity];
+
+    frame.lsn = lsn;
+    frame.len = sizeof(data);
+    frame.epoch = epoch;
+    frame.lag = 1;
+    rpmi_frame_put(at, &frame, log_id, data);
+    memcpy(at + RPMI_FRAME_HEADER_BYTES, data, sizeof(data));
+}
+
+// What a scan, a new reader and rpm_log_info() say of the log: its records, or "RPM_E_CORRUPT".
+Strings verdicts(rpm_log *log)
+{
+    struct rpm_log_info seen = rpm_log_info_init();
+    rpmi_scan_report report = {};
+    rpm_record record;
+    Strings all;
+
+    REQUIRE(rpmi_log_head(log) == 0);
+    int err = rpmi_log_scan(log, log->head.trim_lsn, nullptr, nullptr, &report);
+    all.push_back(err == 0 ? std::to_string(report.records) : rpm_error_name(err));
+    err = rpm_log_info(log, &seen);
+    all.push_back(err == 0 ? std::to_string(seen.records) : rpm_error_name(err));
+    std::unique_ptr<rpm_reader, void (*)(rpm_reader *)> closes(
+        nullptr, [](rpm_reader *reader) { rpm_reader_close(&reader); });
+    rpm_reader *reader = nullptr;
+    REQUIRE(rpm_reader_open(log, nullptr, &reader) == 0);
+    closes.reset(reader);
+    int n = 0;
+    while ((err = rpm_reader_next(reader, &record)) == 1)
+        n++;
+    all.push_back(err == 0 ? std::to_string(n) : rpm_error_name(err));
+    return all;
+}
+
+const Strings TWO = { "2", "2", "2" };
+const Strings DAMAGED = { "RPM_E_CORRUPT", "RPM_E_CORRUPT", "RPM_E_CORRUPT" };
+
 } // namespace
 
 TEST_CASE("member: a log begins as its set says, and is written once its epoch is sealed", "[unit]")
@@ -319,4 +363,96 @@ TEST_CASE("member: a log of another set is refused, and one of no set by its id"
     Log single(member.conn, "copy", RPM_LOG_WRITE);
     append(single, "one");
     CHECK(info(single).epoch == 6);
+}
+
+TEST_CASE("member: frames of a copy that was never sealed are no part of it, and no damage",
+          "[unit]")
+{
+    EACH_KIND(kind);
+    bool torn = GENERATE(false, true);
+    const uint64_t tail = FIRST + 128;
+    Server server;
+    Member first(server, kind, &conn_opts);
+    Member second(server, kind, &conn_opts);
+
+    CAPTURE(torn);
+    REQUIRE(first.open() == 0);
+    REQUIRE(first.take(5) == 0);
+    append(first.log, "one");
+    append(first.log, "two");
+    REQUIRE(second.open() == 0);
+    REQUIRE(rpmi_member_claim(second.log, 9, RPMI_CALL_TAKEOVER) == 0);
+    for (uint64_t lsn = tail; lsn < FIRST + 8192; lsn += 64)
+        plant(server, lsn, 6 + (lsn - tail) / 4096);
+    if (torn)
+        server.pool.bytes[RING + tail + 26] ^= 1;
+    uint64_t reads = second.conn.link->stats().reads;
+    CHECK(verdicts(second.log) == TWO);
+    CHECK(second.conn.link->stats().reads - reads < 60); // not some for each frame
+    Log reading(first.conn, "copy", 0);
+    CHECK(verdicts(reading) == TWO);
+    rpm_repair_opts opts = rpm_repair_opts_init();
+    rpm_repair_report report = rpm_repair_report_init();
+    REQUIRE(rpm_log_repair(first.conn, "copy", &opts, &report) == 0);
+    CHECK(report.state == RPM_REPAIR_SOUND);
+    CHECK(report.tail_lsn == tail);
+    CHECK(report.records == 2);
+    CHECK(report.lost == 0);
+    // The writer dies; the next one seals there, and appends.
+    REQUIRE(first.again() == 0);
+    REQUIRE(first.take(10, RPMI_CALL_TAKEOVER) == 0);
+    CHECK(append(first.log, "three") == tail);
+    CHECK(data_of(first.log) == Strings{ "one", "two", "three" });
+}
+
+TEST_CASE("member: a frame that no copy can have left is damage, as in a log of no set", "[unit]")
+{
+    EACH_KIND(kind);
+    const uint64_t tail = FIRST + 128;
+    Server server;
+    Member first(server, kind, &conn_opts);
+    Member second(server, kind, &conn_opts);
+
+    REQUIRE(first.open() == 0);
+    REQUIRE(first.take(5) == 0);
+    append(first.log, "one");
+    append(first.log, "two");
+    plant(server, tail, 6);
+    Log reading(first.conn, "copy", 0);
+    CHECK(verdicts(reading) == DAMAGED); // no claim was made since its seal
+    REQUIRE(second.open() == 0);
+    REQUIRE(rpmi_member_claim(second.log, 9, RPMI_CALL_TAKEOVER) == 0);
+    CHECK(verdicts(second.log) == TWO);
+    for (uint32_t epoch : { 9u, 10u }) { // a claim's own frames come behind its seal
+        plant(server, tail, epoch);
+        CHECK(verdicts(second.log) == DAMAGED);
+        plant(server, tail, 6);
+        plant(server, tail + 64, epoch);
+        CHECK(verdicts(second.log) == DAMAGED);
+        plant(server, tail + 64, 6);
+    }
+    plant(server, tail + 8192, 6); // a trim of the head comes before a copy
+    CHECK(verdicts(second.log) == DAMAGED);
+    plant(server, tail, 6);
+    rpmi_store64(&server.pool.bytes[HEADER + RPMI_GUARD_OFFSET], UINT64_MAX); // no epoch
+    CHECK(verdicts(second.log) == DAMAGED);
+}
+
+TEST_CASE("member: in a log of no set a frame above its head is damage, whatever was claimed",
+          "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Conn conn(server, kind.setup, &conn_opts);
+    Conn other(server, kind.setup, &conn_opts);
+    Log log(conn, "a", WRITER, 8192);
+    Log claiming(other, "a", 0);
+    Log reading(other, "a", 0);
+
+    append(log, "one");
+    append(log, "two");
+    REQUIRE(rpmi_log_claim_epoch(claiming, 9, RPMI_CALL_TAKEOVER) == 0);
+    CHECK(verdicts(reading) == TWO);
+    plant(server, 128, 6, reading.log->log_id);
+    CHECK(verdicts(reading) == DAMAGED);
 }
