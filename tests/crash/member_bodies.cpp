@@ -9,8 +9,10 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <set>
+#include <vector>
 
 using namespace cuts;
 
@@ -35,6 +37,7 @@ class MemberOracle : public Oracle
     std::map<uint32_t, uint64_t> limit;
     std::set<uint64_t> acked;    // LSNs that the log must have
     std::set<uint64_t> given_up; // of these, may be gone: a seal in front of them was asked for
+    std::set<uint64_t> copied;   // LSNs that it must have once a seal is answered
 
     void verify(Run &run) override;
     void use_again(Run &) override {}
@@ -113,6 +116,52 @@ class Member
         run_.must(rpm_log_append_async(log_, data.data(), data.size(), RPM_MORE, nullptr, nullptr),
                   "append without a flush");
     }
+    // Records in front of @lsn are given up.
+    void trim(uint64_t lsn)
+    {
+        for (uint64_t acked : oracle_.acked)
+            if (acked < lsn)
+                oracle_.given_up.insert(acked);
+        run_.must(rpmi_member_trim(log_, lsn), "trim");
+        for (uint64_t acked : oracle_.given_up)
+            oracle_.acked.erase(acked);
+        oracle_.given_up.clear();
+    }
+    // Frames that another member has, of epochs between the head's and the claim's: sent, and not
+    // flushed. Returns where they end.
+    uint64_t copy(uint64_t lsn, uint32_t epoch, std::initializer_list<uint32_t> lens)
+    {
+        for (uint32_t len : lens) {
+            std::vector<unsigned char> data(len, static_cast<unsigned char>(epoch));
+            unsigned char *bytes = conn_->bounce;
+            rpmi_frame frame = {};
+            rpmi_op op = {};
+
+            frame.lsn = lsn;
+            frame.len = len;
+            frame.epoch = epoch;
+            frame.lag = 1;
+            memset(bytes, 0, rpmi_frame_stride(len, 0));
+            rpmi_frame_put(bytes, &frame, MEMBER.log_id, data.data());
+            memcpy(bytes + RPMI_FRAME_HEADER_BYTES, data.data(), len);
+            op.kind = RPMI_OP_WRITE;
+            op.key = log_->write_key;
+            op.offset = RPMI_LOG_HEADER_BYTES + lsn % CAPACITY;
+            op.len = rpmi_frame_stride(len, 0);
+            op.body = bytes;
+            op.body_bytes = op.len;
+            run_.must(rpmi_conn_exec(conn_, &op, 1), "copy");
+            oracle_.copied.insert(lsn);
+            lsn += op.len;
+        }
+        return lsn;
+    }
+    // What was copied is in the log now.
+    void seal_copied(uint64_t base)
+    {
+        seal(base);
+        oracle_.acked.insert(oracle_.copied.begin(), oracle_.copied.end());
+    }
     void commit(uint64_t lsn)
     {
         oracle_.limit[log_->epoch] = std::max(oracle_.limit[log_->epoch], lsn);
@@ -189,6 +238,7 @@ void MemberOracle::verify(Run &run)
                                                          [](rpm_log *one) { rpm_log_close(&one); });
     existence = Existence::yes;
     check_header(run, conn, log);
+    check_records(run, log); // before a claim, as a reader sees it
     log->token = 0;
     err = granted != 0 ? rpmi_member_claim(log, granted, RPMI_CALL_TAKEOVER) : RPM_E_FENCED;
     if (err != RPM_E_FENCED && run.must(err, "claim without the token") == 0)
@@ -288,13 +338,52 @@ static void member_found(Run &run)
     second.append(100);
 }
 
+// A writer copies what other members have, of epochs that this one was not sealed in.
+static void member_copy(Run &run)
+{
+    MemberOracle &oracle = member_of(run);
+    Member first(run, FIRST, oracle);
+
+    first.claim(5);
+    first.seal(FIRST_LSN);
+    for (size_t len : { 40, 300 })
+        first.append(len);
+    run.client(SECOND);
+    run.begin();
+    Member second(run, SECOND, oracle);
+    second.claim(9);
+    uint64_t end = second.copy(second.scan(), 6, { 40, 300, 20 });
+    end = second.copy(end, 8, { 100, 500 });
+    second.seal_copied(end);
+    second.append(100);
+}
+
+// The same of a member that is some laps behind: it is trimmed as the others are first.
+static void member_behind(Run &run)
+{
+    MemberOracle &oracle = member_of(run);
+    Member first(run, FIRST, oracle);
+    const uint64_t begin = FIRST_LSN + 3 * CAPACITY + 192;
+
+    first.claim(5);
+    first.seal(FIRST_LSN);
+    for (size_t len : { 40, 300, 40, 40 })
+        first.append(len);
+    run.client(SECOND);
+    run.begin();
+    Member second(run, SECOND, oracle);
+    second.claim(9);
+    second.trim(begin);
+    second.seal_copied(second.copy(begin, 7, { 40, 300, 20 }));
+    second.append(100);
+}
+
 const std::vector<Scenario> &member_scenarios()
 {
     static const std::vector<Scenario> all = {
-        { "member_create", member_create },
-        { "member_give_up", member_give_up },
-        { "member_again", member_again },
-        { "member_found", member_found },
+        { "member_create", member_create }, { "member_give_up", member_give_up },
+        { "member_again", member_again },   { "member_found", member_found },
+        { "member_copy", member_copy },     { "member_behind", member_behind },
     };
 
     return all;
