@@ -303,6 +303,29 @@ TEST_CASE("fence: a writer stopped in its guarded section is not passed over", "
     CHECK(fresh.claim() == 0);
 }
 
+TEST_CASE("fence: an epoch refused for a stopped writer is granted once that writer has ended",
+          "[conform]")
+{
+    Child child(stay);
+    ServerOpts opts;
+    opts.fence_us = 100000;
+    Server server(opts);
+    rpmi_call call = {};
+
+    REQUIRE(child.go(server.url("direct")));
+    child.signal(SIGSTOP);
+    Writer fresh(server.url("ring"));
+    call.kind = RPMI_CALL_CLAIM;
+    call.flags = RPMI_CALL_TAKEOVER;
+    call.key = fresh.opened;
+    call.epoch = 9;
+    for (int i = 0; i < 2; i++)
+        CHECK(fresh.ask(call) == RPM_E_OWNED);
+    child.end();
+    CHECK(fresh.ask(call) == 0);
+    CHECK(fresh.reply.epoch == 9);
+}
+
 TEST_CASE("fence: a client that claims again does not wait, and delays no other client",
           "[conform]")
 {

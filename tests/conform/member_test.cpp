@@ -184,6 +184,28 @@ TEST_CASE("member: another writer's claim ends the epoch, its token and its comm
     CHECK(first.take(6) == RPM_E_FENCED);
 }
 
+TEST_CASE("member: before its seal it is trimmed to any LSN, which outlives the server",
+          "[conform]")
+{
+    NEEDS_OWN_SERVER("it kills the server");
+    ON_EACH_SERVER();
+    Member member(server.get());
+    const uint64_t far = FIRST + 5 * (64 << 10) + 640;
+
+    REQUIRE(member.open() == 0);
+    REQUIRE(member.take(5) == 0);
+    REQUIRE(member.append("one") == 0);
+    REQUIRE(rpmi_member_claim(member.log, 6, 0) == 0);
+    REQUIRE(rpmi_member_trim(member.log, far) == 0);
+    server->kill();
+    server->restart();
+    REQUIRE(member.again() == 0);
+    CHECK(member.log->head.trim_lsn == far);
+    REQUIRE(member.take(6) == 0);
+    REQUIRE(member.append("two") == 0);
+    CHECK(records_of(member.log) == Strings{ "two" });
+}
+
 // The connection before may still be there for the server. A direct client writes by itself, so its
 // older connection must be closed first.
 TEST_CASE("member: a claim of the same epoch ends the key of the older connection", "[conform]")
