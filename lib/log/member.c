@@ -118,32 +118,73 @@ int rpmi_member_seal(struct rpm_log *log, uint64_t base)
     return err;
 }
 
+/* Write @op's bytes to @range of the log and wait until they are visible. */
+static int write_visibly(struct rpm_log *log, const struct rpmi_range *range,
+                         const struct rpmi_op *op)
+{
+    struct rpm_request request =
+        rpmi_conn_request(log->conn, RPM_REQUEST_WRITE, RPM_VISIBLE, RPM_METHOD_DEFAULT);
+    struct rpmi_op ops[RPMI_PLAN_OPS_MAX] = { *op };
+    struct rpmi_plan plan;
+    int err;
+
+    RPM_ASSERT(log->write_key != 0);
+    request.method = RPM_METHOD_DEFAULT; /* the cheapest, whatever the connection's is */
+    err = rpmi_plan_make(&log->conn->link->facts, &request, &plan);
+    if (err != 0)
+        return err;
+    rpmi_plan_write(&plan, log->write_key, range->offset, range->len, &ops[0]);
+    return rpmi_conn_exec(
+        log->conn, ops,
+        1 + rpmi_plan_seal(&plan, log->write_key, range, 1, log->conn->word, &ops[1]));
+}
+
+int rpmi_member_store(struct rpm_log *log, uint64_t lsn, uint64_t len)
+{
+    rpmi_begin();
+
+    const struct rpmi_range range = { RPMI_LOG_HEADER_BYTES + lsn % log->capacity, len };
+    struct rpmi_op op = { .body = log->conn->bounce, .body_bytes = len };
+
+    RPM_ASSERT(rpmi_is_aligned(lsn, RPMI_LINE_BYTES) && lsn % log->capacity + len <= log->capacity);
+    RPM_ASSERT(len >= 1 && len <= RPMI_BOUNCE_BYTES);
+    RPM_ASSERT(log->dead != 0); /* else appends write there */
+    return write_visibly(log, &range, &op);
+}
+
+int rpmi_member_claimed(struct rpm_log *log, uint32_t *epoch)
+{
+    rpmi_begin();
+
+    unsigned char word[sizeof(uint64_t)];
+    int err = rpmi_log_readable(log);
+
+    if (err == 0)
+        err = rpmi_conn_read(log->conn, log->read_key, RPMI_GUARD_OFFSET, word, sizeof(word));
+    if (err != 0)
+        return err;
+    if (rpmi_load64(word) >= UINT32_MAX)
+        return rpmi_fail(RPM_E_CORRUPT,
+                         "log '%s' needs 'rpm-log repair': its claim word is damaged, %" PRIu64
+                         " is no epoch",
+                         log->name, rpmi_load64(word));
+    *epoch = (uint32_t)rpmi_load64(word);
+    return 0;
+}
+
 int rpmi_member_commit(struct rpm_log *log, uint64_t lsn)
 {
     rpmi_begin();
 
-    struct rpm_request request =
-        rpmi_conn_request(log->conn, RPM_REQUEST_WRITE, RPM_VISIBLE, RPM_METHOD_DEFAULT);
     const struct rpmi_range range = { RPMI_COMMIT_OFFSET, sizeof(uint64_t) };
-    struct rpmi_op ops[RPMI_PLAN_OPS_MAX] = { 0 };
     unsigned char word[sizeof(uint64_t)];
-    struct rpmi_plan plan;
-    int err = log->dead != 0 ? rpmi_log_refuse(log) : 0;
+    struct rpmi_op op = { .head = word, .head_bytes = sizeof(word) };
 
     RPM_ASSERT(rpmi_is_aligned(lsn, RPMI_LINE_BYTES));
-    request.method = RPM_METHOD_DEFAULT; /* the cheapest, whatever the connection's is */
-    if (err == 0)
-        err = rpmi_plan_make(&log->conn->link->facts, &request, &plan);
-    if (err != 0)
-        return err;
-    RPM_ASSERT(log->write_key != 0);
+    if (log->dead != 0)
+        return rpmi_log_refuse(log);
     rpmi_store64(word, lsn);
-    rpmi_plan_write(&plan, log->write_key, range.offset, range.len, &ops[0]);
-    ops[0].head = word;
-    ops[0].head_bytes = sizeof(word);
-    return rpmi_conn_exec(
-        log->conn, ops,
-        1 + rpmi_plan_seal(&plan, log->write_key, &range, 1, log->conn->word, &ops[1]));
+    return write_visibly(log, &range, &op);
 }
 
 int rpmi_member_committed(struct rpm_log *log, uint64_t *lsn)

@@ -62,6 +62,16 @@ int rpmi_member_trim(struct rpm_log *log, uint64_t lsn);
  * RPM_E_DENIED, RPM_E_CORRUPT, RPM_E_LOST. */
 int rpmi_member_seal(struct rpm_log *log, uint64_t base);
 
+/*
+ * Before the seal: store at @lsn the first @len bytes of log->conn->bounce, which are of frames of
+ * another member. They do not wrap around the end of the ring. When it returns they are visible,
+ * not durable. RPM_E_FENCED, RPM_E_LOST.
+ */
+int rpmi_member_store(struct rpm_log *log, uint64_t lsn, uint64_t len);
+
+/* The highest epoch of a claim of the log, by any writer. RPM_E_CORRUPT: the word is none. */
+int rpmi_member_claimed(struct rpm_log *log, uint32_t *epoch);
+
 /* Say that all records below @lsn are committed: visible to readers when it returns, not durable.
  * RPM_E_FENCED, RPM_E_LOST. */
 int rpmi_member_commit(struct rpm_log *log, uint64_t lsn);

@@ -456,3 +456,40 @@ TEST_CASE("member: in a log of no set a frame above its head is damage, whatever
     plant(server, 128, 6, reading.log->log_id);
     CHECK(verdicts(reading) == DAMAGED);
 }
+
+TEST_CASE("member: bytes of frames are stored before the seal, and are records behind it", "[unit]")
+{
+    EACH_KIND(kind);
+    Server server;
+    Server other;
+    uint32_t epoch = 99;
+
+    REQUIRE(server.start() == 0);
+    REQUIRE(other.start() == 0);
+    rpm_conn_opts opts = with_method(kind.method);
+    Member from(server, kind, &opts);
+    Member to(other, kind, &opts);
+
+    for (Member *member : { &from, &to }) {
+        REQUIRE(member->open() == 0);
+        REQUIRE(rpmi_member_claimed(member->log, &epoch) == 0);
+        CHECK(epoch == 5); // of its creation
+    }
+    REQUIRE(from.take(6) == 0);
+    append(from.log, "one");
+    append(from.log, payload(1, 1000));
+    uint64_t len = from.log.log->tail_lsn - FIRST;
+
+    REQUIRE(rpmi_member_claim(to.log, 7, 0) == 0);
+    REQUIRE(rpmi_member_claimed(to.log, &epoch) == 0);
+    CHECK(epoch == 7);
+    REQUIRE(rpmi_conn_read(from.conn, from.log.log->read_key, RPMI_LOG_HEADER_BYTES + FIRST,
+                           to.conn.conn->bounce, len) == 0);
+    REQUIRE(rpmi_member_store(to.log, FIRST, len) == 0);
+    REQUIRE(rpmi_member_seal(to.log, FIRST + len) == 0);
+    CHECK(data_of(to.log) == data_of(from.log));
+    append(to.log, "two");
+    CHECK(data_of(to.log).size() == 3);
+    memset(&other.pool.bytes[HEADER + RPMI_GUARD_OFFSET], 0xff, 8);
+    CHECK(rpmi_member_claimed(to.log, &epoch) == RPM_E_CORRUPT);
+}
