@@ -4,7 +4,7 @@
  * and for rules of the performance model, that the check of published values then fails.
  * In the shipped library every canary is the constant 0, and the compiler removes its code.
  *
- * Tests: tests/crash/canary_test.cpp, tests/tools/hints_canary_test
+ * Tests: tests/crash/canary_test.cpp, tests/unit/set/round_test.cpp, tests/tools/hints_canary_test
  */
 #ifndef RPMI_CANARY_H
 #define RPMI_CANARY_H
@@ -57,6 +57,15 @@
     X(CARRY_STAGED, "the writer takes records that its agent has for durable ones")                \
     X(COPIED_DURABLE, "the agent calls records durable when its copy engine has completed")
 
+/* Rules of replicated logs (lib/set): X(NAME, what is so without the rule). */
+#define RPMI_SET_CANARIES(X)                                                                       \
+    X(FORGET_LIFE, "a member counts although its memory was lost")                                 \
+    X(COUNT_SHORT, "a member counts although it lacks records that it once had")                   \
+    X(NO_COPY, "members are sealed without the records that they lack")                            \
+    X(LONGEST_LOG, "the longest log has all acknowledged records, whatever its epoch")             \
+    X(FEW_CLAIMS, "one member less is enough to find the end of the log")                          \
+    X(FEW_SEALS, "one member less is enough to append to")
+
 enum rpmi_canary {
     RPMI_CANARY_NONE = 0,
     RPMI_CANARY_NO_FLUSH,          /* no flush after a write */
@@ -90,6 +99,8 @@ enum rpmi_canary {
     RPMI_MODEL_CANARIES(RPMI_MODEL_CANARY)
 #define RPMI_AGENT_CANARY(name, without) RPMI_CANARY_##name,
         RPMI_AGENT_CANARIES(RPMI_AGENT_CANARY)
+#define RPMI_SET_CANARY(name, without) RPMI_CANARY_##name,
+            RPMI_SET_CANARIES(RPMI_SET_CANARY)
 };
 
 #ifdef RPMI_TESTING

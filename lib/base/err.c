@@ -46,6 +46,7 @@ static const struct entry ENTRIES[] = {
     { RPM_E_NOENT, "RPM_E_NOENT", "no object of that name" },
     { RPM_E_EXISTS, "RPM_E_EXISTS", "the name is taken" },
     { RPM_E_NAME, "RPM_E_NAME", "name empty, too long or with a forbidden byte" },
+    { RPM_E_QUORUM, "RPM_E_QUORUM", "too few members of a set of copies can be used" },
     { RPM_E_OWNED, "RPM_E_OWNED", "another writer, server or lock owner holds it" },
     { RPM_E_DENIED, "RPM_E_DENIED", "not permitted: credentials, secret or rights" },
     { RPM_E_VERSION, "RPM_E_VERSION", "the other side or the file has another version" },

@@ -37,6 +37,8 @@ enum rpm_error {
     RPM_E_EXISTS = -EEXIST,           /* the name is taken, or the object there is another */
     RPM_E_NAME = -ENAMETOOLONG,       /* name empty, too long or with a forbidden byte */
     RPM_E_OWNED = -EUSERS,            /* another writer, server or lock owner holds it */
+    RPM_E_QUORUM = -EHOSTUNREACH,     /* too few members of a set of copies can be used: the text
+                                         names the others */
     RPM_E_DENIED = -EACCES,           /* not permitted: credentials, secret or rights */
     RPM_E_VERSION = -EPROTONOSUPPORT, /* the other side or the file has another version */
     RPM_E_PROTO = -EPROTO,            /* the peer sent a message that librpm never sends */
