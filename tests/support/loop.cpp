@@ -471,7 +471,7 @@ Link::Link(Server *remote, const Setup &setup, const rpmi_link_opts &opts)
     link.facts = rpm_facts_init();
     link.facts.methods = setup.methods;
     link.facts.domain = setup.domain;
-    link.facts.domain_declared = 1;
+    link.facts.domain_declared = setup.declared ? 1 : 0;
     link.facts.ddio = setup.ddio;
     link.facts.line_bytes = setup.line_bytes;
     link.facts.native_flush = setup.native_flush;

@@ -153,6 +153,7 @@ struct Setup {
     bool compare = true;    // and carries out COMPAREs
     uint32_t methods = 0;   // bits; 0: all that a queued link has, or STORE for a synchronous one
     uint32_t domain = RPM_DOMAIN_ADR;
+    bool declared = true; // by the operator: no probe found the domain
     uint32_t ddio = RPM_NO;
     uint32_t line_bytes = 64;
     uint32_t native_flush = RPM_YES;
