@@ -21,7 +21,6 @@
 #include "base/opts.h"
 #include "base/sum.h"
 #include "log/log.h"
-#include "tier/codec.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -32,6 +31,7 @@ struct rpm_archiver {
     struct rpm_tier *tier;
     struct rpm_log *log;
     struct rpm_reader *reader;
+    struct rpmi_packer packer;
     struct rpmi_segment segment; /* being filled: its records so far */
     unsigned char *raw;          /* their frames; room for a span and a record */
     unsigned char *file;         /* header and stored bytes of the segment that is stored */
@@ -113,7 +113,10 @@ int rpm_archiver_open(struct rpm_tier *tier, struct rpm_log *log, struct rpm_arc
     RPM_ASSERT(fresh->room <= RPMI_SEGMENT_RAW_MAX);
     fresh->raw = rpmi_alloc_unset(fresh->room, 8);
     fresh->file = rpmi_alloc_unset(RPMI_SEGMENT_HEADER_BYTES + fresh->room, 8);
-    err = fresh->raw == NULL || fresh->file == NULL ? RPM_E_NOMEM : start(fresh);
+    err = fresh->raw == NULL || fresh->file == NULL ? RPM_E_NOMEM
+                                                    : rpmi_packer_open(&fresh->packer, tier->codec);
+    if (err == 0)
+        err = start(fresh);
     if (err != 0)
         rpm_archiver_close(&fresh);
     else
@@ -175,14 +178,11 @@ static int store_segment(struct rpm_archiver *archiver)
     struct rpmi_store *store = archiver->tier->store;
     struct rpmi_segment_name name = { segment->log_id, segment->first_lsn, segment->end_lsn };
     unsigned char *stored = archiver->file + RPMI_SEGMENT_HEADER_BYTES;
-    size_t packed = rpmi_codec_pack(archiver->raw, segment->raw_bytes, stored, archiver->room);
-    int err;
+    int err = rpmi_packer_pack(&archiver->packer, archiver->raw, segment, stored);
 
     RPM_ASSERT(segment->end_lsn - segment->first_lsn <= RPMI_SEGMENT_LSNS_MAX);
-    segment->codec = packed != 0 ? RPMI_SEGMENT_LZ4 : RPMI_SEGMENT_PLAIN;
-    segment->stored_bytes = packed != 0 ? packed : segment->raw_bytes;
-    if (packed == 0)
-        memcpy(stored, archiver->raw, segment->raw_bytes);
+    if (err != 0)
+        return err;
     segment->stored_sum = rpmi_sum(stored, segment->stored_bytes);
     rpmi_segment_put(archiver->file, segment);
     err = store->ops->put(store, &name, archiver->file,
@@ -318,6 +318,7 @@ void rpm_archiver_close(struct rpm_archiver **archiver)
     if (*archiver == NULL)
         return;
     rpm_reader_close(&(*archiver)->reader);
+    rpmi_packer_close(&(*archiver)->packer);
     rpmi_free((*archiver)->raw);
     rpmi_free((*archiver)->file);
     rpmi_free(*archiver);

@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sum.h"
-#include "tier/codec.h"
 
 #include <inttypes.h>
 #include <stdio.h>

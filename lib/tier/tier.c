@@ -137,12 +137,15 @@ int rpm_tier_open(const char *where, const struct rpm_tier_opts *opts, struct rp
 {
     rpmi_begin();
 
+    const struct rpmi_codec *codec;
     struct rpm_tier_opts ours;
     struct rpm_tier *fresh;
     int err;
 
     RPM_ASSERT(where != NULL && tier != NULL);
     err = opts_read(opts, &ours);
+    if (err == 0)
+        err = rpmi_codec_find(ours.codec, &codec);
     if (err != 0)
         return err;
     fresh = rpmi_alloc(sizeof(*fresh), 8);
@@ -151,6 +154,7 @@ int rpm_tier_open(const char *where, const struct rpm_tier_opts *opts, struct rp
     fresh->cold.ops = &COLD_OPS;
     fresh->span = ours.segment_span;
     fresh->engine = ours.engine;
+    fresh->codec = codec;
     (void)snprintf(fresh->cold.where, sizeof(fresh->cold.where), "%s", where);
     err = open_store(where, &fresh->store);
     if (err == 0 && fresh->store->named_early) {

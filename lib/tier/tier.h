@@ -8,6 +8,7 @@
 #define RPMI_TIER_H
 
 #include "log/cold.h"
+#include "tier/codec.h"
 #include "tier/names.h"
 
 #include <librpm/tier.h>
@@ -20,8 +21,9 @@
 struct rpm_tier {
     struct rpmi_cold cold; /* first: lib/log sees this part */
     struct rpmi_store *store;
-    uint64_t span;      /* LSNs of a segment */
-    const char *engine; /* by which archivers read; NULL: none */
+    uint64_t span;                  /* LSNs of a segment */
+    const char *engine;             /* by which archivers read; NULL: none */
+    const struct rpmi_codec *codec; /* by which archivers store */
     struct rpmi_names names;
     /* Of a store with named_early: segments that were read whole, the last so many; else NULL. */
     struct rpmi_segment_name *proven;

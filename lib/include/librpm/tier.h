@@ -12,9 +12,9 @@
  * Records are never changed, and each keeps the checksum that its writer made. Segments are at
  * FOLDER/ID/FIRST-END.seg, where ID is the log's and FIRST and END are LSNs, in hexadecimal.
  *
- * Instead of a folder, a tier may be a part of an object store that speaks the HTTP API of S3, as
- * s3://BUCKET/PREFIX: then the objects are PREFIX/ID/FIRST-END.seg. rpm-agent(1) says which
- * environment variables name the store and the credentials.
+ * Instead of a folder, a tier may be in an object store that speaks the HTTP API of S3, as
+ * s3://BUCKET/PREFIX, in objects PREFIX/ID/FIRST-END.seg. rpm-agent(1) says which environment
+ * variables name the store and the credentials.
  */
 #ifndef LIBRPM_TIER_H
 #define LIBRPM_TIER_H
@@ -35,6 +35,8 @@ struct rpm_tier_opts {
                               KiB to 64 MiB, a power of two; 0: 4 MiB */
     const char *engine;    /* copy engine that fetches the bytes of a log for an archiver, as
                               rpm_reader_opts.engine; NULL: none. Borrowed until return */
+    const char *codec;     /* by which an archiver compresses: "lz4" or "none"; NULL: lz4 if librpm
+                              has it. Readers read all of them. Borrowed until return */
 };
 
 static inline struct rpm_tier_opts rpm_tier_opts_init(void)
@@ -77,8 +79,8 @@ static inline struct rpm_tier_log rpm_tier_log_init(void)
  * @tier   out, set only on 0. Taken by the caller: rpm_tier_close().
  *
  * Errors:   RPM_E_NOENT (no such folder or bucket), RPM_E_DENIED (also: no credentials, or others
- *           may read their file), RPM_E_INVAL (segment_span, engine, the URL, or a setting),
- *           RPM_E_NOCAP (an s3: URL, and librpm-s3 is missing), RPM_E_OPTS, RPM_E_NOMEM, RPM_E_IO
+ *           may read their file), RPM_E_INVAL (segment_span, engine, codec, URL, or a setting),
+ *           RPM_E_NOCAP (librpm-s3 is missing, or the codec), RPM_E_OPTS, RPM_E_NOMEM, RPM_E_IO
  *           (also: the object store is away, slow, or answers what it must not).
  * Threads:  any. One thread at a time uses a tier, and so do appends to a log, and reads by a
  *           reader, that were opened with it.
@@ -111,8 +113,7 @@ RPM_MUST_CHECK int rpm_tier_entry(struct rpm_tier *tier, uint32_t index, struct 
  * @lsn     UINT64_MAX: all of them.
  *
  * Returns the number of segments removed.
- * Durable:  what was removed stays removed. After an error some may have been removed, oldest
- *           first.
+ * Durable:  what was removed stays removed; after an error that may be some of the oldest ones.
  * Errors:   RPM_E_DENIED, RPM_E_NOMEM, RPM_E_IO.
  * Threads:  one per tier.
  * Cost:     two system calls, or one request, for each segment.
@@ -159,7 +160,7 @@ RPM_MUST_CHECK int rpm_archiver_open(struct rpm_tier *tier, struct rpm_log *log,
  * Returns 1 if a segment was stored, 0 if there is no more to do now.
  * Durable:  the records of a segment that was stored survive a loss of power, of the pool too.
  * Errors:   those of rpm_reader_next(); RPM_E_NOSPACE (the file system is full), RPM_E_DENIED,
- *           RPM_E_IO: the call may be repeated, and tries to store the same segment again. After
+ *           RPM_E_IO, RPM_E_NOMEM: a further call tries to store the same segment again. After
  *           RPM_E_TRIMMED (records were trimmed before they were stored), RPM_E_RANGE,
  *           RPM_E_CORRUPT and RPM_E_LOST close the archiver and open it anew, which goes on at the
  *           log's head.
@@ -213,8 +214,8 @@ void rpm_archiver_close(struct rpm_archiver **archiver);
  * @reader    out, set only on 0. Taken by the caller.
  *
  * Errors:   RPM_E_NOENT (no segment has that LSN), RPM_E_RANGE (no record begins there),
- *           RPM_E_CORRUPT, RPM_E_FOREIGN, RPM_E_VERSION, RPM_E_NOCAP (a segment is compressed, and
- *           this library was built without LZ4), RPM_E_DENIED, RPM_E_NOMEM, RPM_E_IO.
+ *           RPM_E_CORRUPT, RPM_E_FOREIGN, RPM_E_VERSION, RPM_E_NOCAP (this library was built
+ *           without the codec of a segment), RPM_E_DENIED, RPM_E_NOMEM, RPM_E_IO.
  * Threads:  one per tier.
  * Cost:     reads the folder and one segment.
  */

@@ -18,6 +18,9 @@ TEST_CASE("tier: options out of range are refused", "[unit]")
     opts.engine = "dsa";
     CHECK(rpm_tier_open((dir / "").c_str(), &opts, &tier) == RPM_E_INVAL);
     opts = rpm_tier_opts_init();
+    opts.codec = "gzip";
+    CHECK(rpm_tier_open((dir / "").c_str(), &opts, &tier) == RPM_E_INVAL);
+    opts = rpm_tier_opts_init();
     opts.size = 4;
     CHECK(rpm_tier_open((dir / "").c_str(), &opts, &tier) == RPM_E_INVAL);
     CHECK(tier == nullptr);
