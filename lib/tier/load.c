@@ -15,6 +15,10 @@
 #include <string.h>
 
 #define WHY_BYTES 320
+#define ADVICE                                                                                     \
+    "; copy it again from a backup, or move it to another place: then readers end in front of "    \
+    "its "                                                                                         \
+    "records"
 
 /* @err and its text, behind the name of the segment. */
 static int name_error(const struct rpm_tier *tier, const struct rpmi_segment_name *name, int err)
@@ -26,10 +30,8 @@ static int name_error(const struct rpm_tier *tier, const struct rpmi_segment_nam
     rpmi_segment_folder_put(folder, name->log_id);
     rpmi_segment_name_put(file, name);
     (void)snprintf(why, sizeof(why), "%s", rpm_last_error());
-    return rpmi_fail(err,
-                     "%s/%s/%s: %s; copy it again from a backup, or move it to another place: then "
-                     "readers end in front of its records",
-                     tier->cold.where, folder, file, why);
+    return rpmi_fail(err, "%s/%s/%s: %s%s", tier->cold.where, folder, file, why,
+                     err == RPM_E_CORRUPT || err == RPM_E_FOREIGN ? ADVICE : "");
 }
 
 static int check_place(const struct rpmi_segment *segment, const struct rpmi_segment_name *name,
