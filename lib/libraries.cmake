@@ -15,7 +15,7 @@ if(LIBRPM_TESTS)
         $<$<BOOL:${LIBRPM_S3}>:LINKER:--undefined=rpmi_s3_open>)
     target_compile_definitions(rpm_testing PUBLIC RPMI_TESTING RPMI_WITH_RDMA=$<BOOL:${LIBRPM_RDMA}>
         RPMI_WITH_TLS=$<BOOL:${LIBRPM_TLS}> RPMI_WITH_NUMA=$<BOOL:${LIBRPM_NUMA}> RPMI_WITH_LZ4=$<BOOL:${LIBRPM_LZ4}>
-        RPMI_WITH_S3=$<BOOL:${LIBRPM_S3}>)
+        RPMI_WITH_ZSTD=$<BOOL:${LIBRPM_ZSTD}> RPMI_WITH_S3=$<BOOL:${LIBRPM_S3}>)
     target_include_directories(rpm_testing PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 endif()
 if(LIBRPM_TESTS AND LIBRPM_SANITIZE AND NOT LIBRPM_INSTALL)

@@ -18,7 +18,7 @@ export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file
 # The packages of the library and its programs; of their tests, first those of scripts/test without
 # options; and of drawing.
 BUILD_PACKAGES=(cmake ninja-build gcc g++ pkg-config libpmem2-dev libpmem-dev libpmemlog-dev
-    libnuma-dev liblz4-dev libcurl4-openssl-dev libexpat1-dev libxxhash-dev libssl-dev libibverbs-dev librdmacm-dev
+    libnuma-dev liblz4-dev libzstd-dev libcurl4-openssl-dev libexpat1-dev libxxhash-dev libssl-dev libibverbs-dev librdmacm-dev
     libcli11-dev nlohmann-json3-dev libsystemd-dev libfuse3-dev fuse3 catch2 python3)
 QUICK_PACKAGES=(git ccache clang-14 libclang-rt-14-dev clang-format-14)
 TEST_PACKAGES=(mandoc valgrind strace binutils librpm-dev zsh)

@@ -86,7 +86,8 @@ endfunction()
 function(rpm_needs name)
     target_link_libraries(${name} PRIVATE PkgConfig::LIBRPM_PMEM2 PkgConfig::LIBRPM_CRYPTO Threads::Threads
         ${CMAKE_DL_LIBS} $<$<BOOL:${LIBRPM_NUMA}>:numa>
-        $<$<BOOL:${LIBRPM_LZ4}>:PkgConfig::LIBRPM_LZ4_LIBRARY>)
+        $<$<BOOL:${LIBRPM_LZ4}>:PkgConfig::LIBRPM_LZ4_LIBRARY>
+        $<$<BOOL:${LIBRPM_ZSTD}>:PkgConfig::LIBRPM_ZSTD_LIBRARY>)
     rpm_rdma(${name})
 endfunction()
 
@@ -137,7 +138,7 @@ endfunction()
 
 # What scripts/test builds: rpm_quick_tests under ASan and UBSan, and rpm_short_tests in a release
 # build; with --full all of the release build, and rpm_threaded_tests, those with several threads, under TSan.
-# rpm_optional_tests: what depends on RDMA, TLS, NUMA, LZ4 and S3: transports, server, tiers, and all above them on each
+# rpm_optional_tests: what depends on RDMA, TLS, NUMA, LZ4, zstd and S3: transports, server, tiers, and all above them on each
 # transport. scripts/test runs them in the build without these, where all other objects are as in a release.
 # rpm_cross_tests: what scripts/cross builds for another architecture and runs by an emulator: all but unit_base,
 # which starts itself as a child, and unit_shm, which needs robust futexes. The emulator of programs carries out

@@ -16,8 +16,8 @@
 
 static const struct rpmi_codec PLAIN = { .name = "none", .number = RPMI_SEGMENT_PLAIN };
 
-/* The first that this librpm has is the default. */
-static const struct rpmi_codec *const CODECS[] = { &rpmi_codec_lz4, &PLAIN };
+/* The first that this librpm has is the default: all that have LZ4 can read it. */
+static const struct rpmi_codec *const CODECS[] = { &rpmi_codec_lz4, &PLAIN, &rpmi_codec_zstd };
 
 #define CODECS_COUNT (sizeof(CODECS) / sizeof(CODECS[0]))
 
@@ -30,7 +30,7 @@ int rpmi_codec_find(const char *name, const struct rpmi_codec **codec)
            (name == NULL ? CODECS[i]->lacks != NULL : strcmp(CODECS[i]->name, name) != 0))
         i++;
     if (i == CODECS_COUNT)
-        return rpmi_fail(RPM_E_INVAL, "codec is '%s'; expected is lz4 or none", name);
+        return rpmi_fail(RPM_E_INVAL, "codec is '%s'; expected is lz4, zstd or none", name);
     if (CODECS[i]->lacks != NULL)
         return rpmi_fail(RPM_E_NOCAP,
                          "codec is '%s', and this librpm was built without it: choose another "

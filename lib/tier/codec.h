@@ -15,7 +15,7 @@
 
 #include <stddef.h>
 
-/* A codec: in lz4.c, and in no_lz4.c where librpm is built without its library. */
+/* A codec: in lz4.c and zstd.c, or in no_*.c where librpm is built without its library. */
 struct rpmi_codec {
     const char *name;  /* in rpm_tier_opts.codec */
     uint32_t number;   /* enum rpmi_segment_codec */
@@ -31,6 +31,7 @@ struct rpmi_codec {
 };
 
 extern const struct rpmi_codec rpmi_codec_lz4;
+extern const struct rpmi_codec rpmi_codec_zstd;
 
 /* The codec of a name. NULL: LZ4, or none where librpm is built without it. RPM_E_INVAL: no codec
  * has the name; RPM_E_NOCAP: librpm is built without it. */

@@ -60,7 +60,7 @@ static bool lsns_are_sound(const struct rpmi_segment *segment)
 static bool is_sound(const struct rpmi_segment *segment)
 {
     return lsns_are_sound(segment) && segment->first_epoch <= segment->last_epoch &&
-           segment->records >= 1 && segment->codec <= RPMI_SEGMENT_LZ4 &&
+           segment->records >= 1 && segment->codec <= RPMI_SEGMENT_ZSTD &&
            segment->raw_bytes <= RPMI_SEGMENT_RAW_MAX &&
            rpmi_is_aligned(segment->raw_bytes, RPMI_SEGMENT_ALIGN) &&
            segment->raw_bytes / (RPMI_FRAME_HEADER_BYTES + RPMI_SEGMENT_ALIGN) >=
@@ -101,6 +101,11 @@ int rpmi_segment_get(const void *bytes, struct rpmi_segment *segment)
     if (rpmi_load64(from + AT_SUM) != rpmi_sum(from, AT_SUM))
         return rpmi_fail(RPM_E_CORRUPT, "header of a segment: a wrong checksum");
     wrong = rpmi_layout_get(&rpmi_segment_layout, from, segment);
+    if (wrong == NULL && segment->codec > RPMI_SEGMENT_ZSTD)
+        return rpmi_fail(RPM_E_VERSION,
+                         "a segment by codec %u, this library knows 0 to %u: read it with the "
+                         "librpm that wrote it",
+                         segment->codec, RPMI_SEGMENT_ZSTD);
     if (wrong == NULL && !is_sound(segment))
         wrong = "fields out of their bounds";
     if (wrong == NULL && rpmi_name_check(segment->log) != 0)

@@ -28,7 +28,7 @@
 #define RPMI_SEGMENT_LSNS_MAX (128u << 20)
 #define RPMI_SEGMENT_ALIGN 8u /* of frames in a segment */
 
-enum rpmi_segment_codec { RPMI_SEGMENT_PLAIN = 0, RPMI_SEGMENT_LZ4 = 1 };
+enum rpmi_segment_codec { RPMI_SEGMENT_PLAIN = 0, RPMI_SEGMENT_LZ4 = 1, RPMI_SEGMENT_ZSTD = 2 };
 
 struct rpmi_layout; /* wire/layout.h */
 extern const struct rpmi_layout rpmi_segment_layout;
@@ -60,8 +60,8 @@ struct rpmi_segment {
 };
 
 void rpmi_segment_put(void *bytes, const struct rpmi_segment *segment);
-/* RPM_E_FOREIGN: no segment; RPM_E_VERSION; RPM_E_CORRUPT: a wrong checksum, or fields out of their
- * bounds. */
+/* RPM_E_FOREIGN: no segment; RPM_E_VERSION: of another version, or compressed by a codec that this
+ * library does not know; RPM_E_CORRUPT: a wrong checksum, or fields out of their bounds. */
 int rpmi_segment_get(const void *bytes, struct rpmi_segment *segment);
 
 /* Folder and file of a segment; each ends with a NUL. */

@@ -117,7 +117,7 @@ std::vector<Format> tier_formats()
             { "first_epoch", { 5, UINT32_MAX } },
             { "last_epoch", { 0, 2 } },
             { "records", { 0, 3, UINT32_MAX } },
-            { "codec", { 1, 2, UINT32_MAX } },
+            { "codec", { 1, 2, 3, UINT32_MAX } },
             { "raw_bytes", { 0, 56, 71, 80, (1u << 27) + 8, UINT64_MAX } },
             { "stored_bytes", { 0, 71, 73, UINT64_MAX } },
             { "stored_sum", {} } },

@@ -35,8 +35,8 @@ struct rpm_tier_opts {
                               KiB to 64 MiB, a power of two; 0: 4 MiB */
     const char *engine;    /* copy engine that fetches the bytes of a log for an archiver, as
                               rpm_reader_opts.engine; NULL: none. Borrowed until return */
-    const char *codec;     /* by which an archiver compresses: "lz4" or "none"; NULL: lz4 if librpm
-                              has it. Readers read all of them. Borrowed until return */
+    const char *codec;     /* by which an archiver compresses: lz4, zstd (smaller segments, more
+                              time), none; NULL: lz4 if librpm has it. Borrowed until return */
 };
 
 static inline struct rpm_tier_opts rpm_tier_opts_init(void)

@@ -7,11 +7,13 @@ using namespace loop;
 
 TEST_CASE("archive: segments have every record, and end where their LSNs say", "[unit]")
 {
+    std::string codec = GENERATE(from_range(codecs()));
+    CAPTURE(codec);
     support::Dir dir;
     Server server(4u << 20);
     Conn conn(server, queued());
     Log log(conn, "orders/a", WRITER, 1u << 20);
-    Tier tier(dir / "");
+    Tier tier(dir / "", SPAN, nullptr, std::string(codec).c_str()); // borrowed until return
     Archiver archiver(tier, log);
     std::vector<Record> wrote = fill(log, 4 * SPAN);
     int error;
@@ -36,7 +38,7 @@ TEST_CASE("archive: segments have every record, and end where their LSNs say", "
     CHECK(found.records == wrote.size());
     CHECK(found.gaps == 0);
     CHECK(found.segments == files(dir / "").size());
-    CHECK((found.stored_bytes < found.raw_bytes) == (RPMI_WITH_LZ4 != 0));
+    CHECK((found.stored_bytes < found.raw_bytes) == (codec != "none"));
     CHECK(rpm_tier_entry(tier, 1, &found) == 0);
 }
 
@@ -67,6 +69,60 @@ TEST_CASE("archive: two archivers, one begun later, store the same segments", "[
     for (size_t i = 0; i < first.size(); i++) {
         CHECK(first[i].substr((one / "").size()) == second[i].substr((two / "").size()));
         CHECK(bytes_of(first[i]) == bytes_of(second[i]));
+    }
+}
+
+TEST_CASE("archive: segments of each codec, in one folder, are read as one log", "[unit]")
+{
+    Stage stage;
+    auto &[dir, server, conn, plain, log] = stage;
+    std::vector<std::string> names = codecs();
+    std::vector<Record> wrote;
+    std::set<uint32_t> numbers;
+    int error;
+
+    for (size_t i = 0; i < 2 * names.size(); i++) {
+        Tier tier(dir / "", SPAN, nullptr, names[i % names.size()].c_str());
+        Archiver archiver(tier, log);
+        std::vector<Record> more = fill(log, SPAN / 2, 1000 * i);
+
+        wrote.insert(wrote.end(), more.begin(), more.end());
+        CHECK(archiver.all(1) > 0);
+        REQUIRE(rpm_log_trim(log, rpm_archiver_lsn(archiver.archiver)) == 0);
+    }
+    std::vector<Record> last = fill(log, 1000, 9000); // in the log alone
+    for (const std::string &file : files(dir / "")) {
+        rpmi_segment segment;
+
+        REQUIRE(rpmi_segment_get(bytes_of(file).data(), &segment) == 0);
+        numbers.insert(segment.codec);
+    }
+    CHECK(numbers.size() == names.size());
+    CHECK(stored_records(plain, stage.id(), &error) == wrote);
+    CHECK(error == 0);
+    wrote.insert(wrote.end(), last.begin(), last.end());
+    CHECK(read_through(log, plain, &error) == wrote);
+    CHECK(error == 0);
+}
+
+TEST_CASE("archive: a segment that another archiver stored by another codec is the same", "[unit]")
+{
+    for (const std::string &name : codecs()) {
+        CAPTURE(name);
+        Stage stage;
+        auto &[dir, server, conn, plain, log] = stage;
+        Tier tier(dir / "", SPAN, nullptr, name.c_str());
+        Archiver first(plain, log);
+        Archiver second(tier, log);
+        std::vector<Record> wrote = fill(log, 3 * SPAN);
+        int error;
+
+        first.all();
+        std::vector<std::string> stored = files(dir / "");
+        CHECK(second.all() == static_cast<int>(stored.size()));
+        CHECK(rpm_archiver_lsn(second.archiver) == info(log).tail_lsn);
+        CHECK(files(dir / "") == stored);
+        CHECK(stored_records(tier, stage.id(), &error) == wrote);
     }
 }
 

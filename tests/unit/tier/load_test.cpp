@@ -15,7 +15,7 @@ namespace
 struct Stored : Stage {
     std::vector<Record> wrote;
 
-    Stored()
+    explicit Stored(const char *codec = nullptr) : Stage(1u << 20, false, codec)
     {
         Archiver archiver(tier, log);
 
@@ -41,7 +41,9 @@ struct Stored : Stage {
 
 TEST_CASE("load: a byte that is damaged anywhere is found, and no wrong record is read", "[unit]")
 {
-    Stored stored;
+    std::string codec = GENERATE(from_range(codecs()));
+    CAPTURE(codec);
+    Stored stored(codec.c_str());
     std::vector<std::string> all = files(stored.dir / "");
     std::string whole = bytes_of(all[1]);
     std::set<int> errors;
@@ -65,7 +67,9 @@ TEST_CASE("load: a byte that is damaged anywhere is found, and no wrong record i
 
 TEST_CASE("load: a file that was cut off, made longer, or renamed is refused", "[unit]")
 {
-    Stored stored;
+    std::string codec = GENERATE(from_range(codecs()));
+    CAPTURE(codec);
+    Stored stored(codec.c_str());
     std::vector<std::string> all = files(stored.dir / "");
     std::string whole = bytes_of(all[1]);
 
@@ -87,7 +91,9 @@ TEST_CASE("load: a file that was cut off, made longer, or renamed is refused", "
 
 TEST_CASE("load: a header that asks for too much memory is refused before it gets any", "[unit]")
 {
-    Stored stored;
+    std::string codec = GENERATE(from_range(codecs()));
+    CAPTURE(codec);
+    Stored stored(codec.c_str());
     std::vector<std::string> all = files(stored.dir / "");
     std::string bomb = bytes_of(all[0]);
     rpmi_segment segment;
@@ -102,6 +108,39 @@ TEST_CASE("load: a header that asks for too much memory is refused before it get
     rpmi_store64(&bomb[248], rpmi_sum(bomb.data(), 248));
     write_bytes(all[0], bomb);
     CHECK(stored.reading() == RPM_E_CORRUPT);
+}
+
+// A segment's header with another codec, and its checksum made right.
+static void set_codec(const std::string &file, uint32_t codec)
+{
+    std::string bytes = bytes_of(file);
+
+    rpmi_store32(&bytes[60], codec);
+    rpmi_store64(&bytes[248], rpmi_sum(bytes.data(), 248));
+    write_bytes(file, bytes);
+}
+
+TEST_CASE("load: a segment by a codec that librpm does not know, or lacks, is named", "[unit]")
+{
+    Stored stored(codecs().back().c_str());
+    std::string file = files(stored.dir / "").front();
+
+    set_codec(file, RPMI_SEGMENT_ZSTD + 1);
+    CHECK(stored.reading() == RPM_E_VERSION);
+    CHECK(std::string(rpm_last_error())
+              .find("codec 3, this library knows 0 to 2: read it with the "
+                    "librpm that wrote it") != std::string::npos);
+    if (RPMI_WITH_LZ4 || RPMI_WITH_ZSTD)
+        return;
+    std::string bytes = bytes_of(file);
+    rpmi_store64(&bytes[64], rpmi_load64(&bytes[64]) + 8); // so that it is shorter than its frames
+    write_bytes(file, bytes);
+    for (uint32_t codec : { RPMI_SEGMENT_LZ4, RPMI_SEGMENT_ZSTD }) {
+        set_codec(file, codec);
+        CHECK(stored.reading() == RPM_E_NOCAP);
+        CHECK(std::string(rpm_last_error()).find(codec == RPMI_SEGMENT_LZ4 ? "lz4" : "zstd") !=
+              std::string::npos);
+    }
 }
 
 TEST_CASE("load: frames that cannot be compressed are read as they are", "[unit]")

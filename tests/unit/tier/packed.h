@@ -13,7 +13,7 @@ extern "C" {
 #include <string>
 #include <vector>
 
-inline const std::vector<const rpmi_codec *> ALL = { &rpmi_codec_lz4 };
+inline const std::vector<const rpmi_codec *> ALL = { &rpmi_codec_lz4, &rpmi_codec_zstd };
 
 inline std::vector<const rpmi_codec *> that_are(bool built)
 {

@@ -20,12 +20,14 @@ constexpr uint64_t SPAN = RPMI_SEGMENT_SPAN_MIN;
 struct Tier {
     rpm_tier *tier = nullptr;
 
-    explicit Tier(const std::string &where, uint64_t span = SPAN, const char *engine = nullptr)
+    explicit Tier(const std::string &where, uint64_t span = SPAN, const char *engine = nullptr,
+                  const char *codec = nullptr)
     {
         rpm_tier_opts opts = rpm_tier_opts_init();
 
         opts.segment_span = span;
         opts.engine = engine;
+        opts.codec = codec;
         REQUIRE(rpm_tier_open(where.c_str(), &opts, &tier) == 0);
     }
     Tier(const Tier &) = delete;
@@ -69,6 +71,18 @@ struct Archiver {
     }
 };
 
+// The codecs of tiers that this librpm has.
+inline std::vector<std::string> codecs()
+{
+    std::vector<std::string> names = { "none" };
+
+    if (RPMI_WITH_LZ4)
+        names.emplace_back("lz4");
+    if (RPMI_WITH_ZSTD)
+        names.emplace_back("zstd");
+    return names;
+}
+
 inline rpm_log_opts tiered(rpm_tier *tier, uint64_t capacity)
 {
     rpm_log_opts opts = rpm_log_opts_init();
@@ -84,11 +98,12 @@ struct Stage {
     support::Dir dir;
     loop::Server server{ 4u << 20 };
     loop::Conn conn{ server, loop::queued() };
-    Tier tier{ dir / "" };
+    Tier tier;
     loop::Log log;
 
-    // @trims: the writer trims by itself what the tier has.
-    explicit Stage(uint64_t capacity = 1u << 20, bool trims = false)
+    // @trims: the writer trims by itself what the tier has. @codec: of the tier.
+    explicit Stage(uint64_t capacity = 1u << 20, bool trims = false, const char *codec = nullptr)
+        : tier(dir / "", SPAN, nullptr, codec)
     {
         REQUIRE(log.open(conn, "a", tiered(trims ? tier.tier : nullptr, capacity)) == 0);
     }
