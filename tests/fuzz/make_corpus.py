@@ -182,7 +182,7 @@ def inputs():
             ("head_pairs", "head_slots", heads((8, 7, 8, 7))),
             ("head_torn", "head_slots", heads((6, 7, 0, 7))),
             ("head_single", "head_slots", bytes(128) + heads((7,)) + bytes(256)),
-            ("segment", "segment", block["segment"]),
+            *[(name, "segment", block[name]) for name in ("segment", "segment_lz4", "segment_zstd")],
             ("decision", "decision", block["decision"]),
             ("start", "start_counter", block["start"]),
             *[(name, "frame", struct.pack("<Q", lsn[name]) + block[name]) for name in lsn]]},

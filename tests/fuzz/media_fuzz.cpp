@@ -10,6 +10,7 @@ extern "C" {
 #include "base/err.h"
 #include "base/limits.h"
 #include "base/sum.h"
+#include "tier/codec.h"
 #include "wire/decision.h"
 #include "wire/frame.h"
 #include "wire/head.h"
@@ -209,6 +210,21 @@ static void walk_segment(rpmi_segment segment, const uint8_t *data, size_t size)
     FUZZ_CHECK(found == RPM_E_CORRUPT || (found == 0 && walk.records == segment.records));
 }
 
+// What is stored behind the header is uncompressed, as exactly raw_bytes or not at all.
+static void unpack_segment(rpmi_segment segment, const uint8_t *data, size_t size)
+{
+    if (segment.raw_bytes > 1u << 20) // so that an input takes no time for memory
+        return;
+    auto stored = fuzz_copy(data, size, size);
+    auto raw = fuzz_copy(nullptr, 0, segment.raw_bytes);
+    segment.stored_bytes = size;
+    int err = rpmi_codec_unpack(&segment, stored.get(), raw.get());
+
+    FUZZ_CHECK(err == 0 || err == RPM_E_CORRUPT || err == RPM_E_NOCAP);
+    if (err == 0)
+        walk_segment(segment, raw.get(), segment.raw_bytes);
+}
+
 static void check_segment(const uint8_t *header, const uint8_t *data, size_t size)
 {
     rpmi_segment segment;
@@ -222,7 +238,10 @@ static void check_segment(const uint8_t *header, const uint8_t *data, size_t siz
     FUZZ_CHECK(segment.stored_bytes <= segment.raw_bytes);
     rpmi_segment_put(again, &segment);
     FUZZ_CHECK(memcmp(again, header, sizeof(again)) == 0);
-    walk_segment(segment, data, size);
+    if (segment.codec == RPMI_SEGMENT_PLAIN)
+        walk_segment(segment, data, size);
+    else
+        unpack_segment(segment, data, size);
 }
 
 static void segment(const uint8_t *data, size_t size)

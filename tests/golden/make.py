@@ -479,31 +479,46 @@ def message_fenced():
     return b
 
 
-def segment():
-    """Two records, and a pad frame between them that is not there."""
-    frames = [frame(1280, 1, 0, 3, b"first record"), frame(1408, 2, 0, 4, b"second")]
-    ends = [40, 32]  # 24 bytes of header and the payload, up to a multiple of 8
-    b = Block(256 + sum(ends))
+def segment(codec, name, frames, parts=None):
+    """@parts: what is stored behind the header, each with its note; without them the frames as they are."""
+    raw = [bytes(f.data[:(24 + f.data[8] + 7) // 8 * 8]) for f in frames]
+    parts = parts or [part for r in raw for part in ((r[:24], "header of a frame"), (r[24:], "payload"))]
+    b = Block(256 + sum(len(data) for data, _ in parts))
     b.raw(0, b"RPMSEGM\x01", "magic and version")
     b.u64(8, 0xfedcba9876543210, "log id")
-    b.u64(16, 1280, "first LSN")
-    b.u64(24, 1472, "end LSN")
-    b.u64(32, 1408, "LSN of the last record")
-    b.raw(40, frames[1].data[16:24], "its sum")
-    b.u32(48, 3, "first epoch")
-    b.u32(52, 4, "last epoch")
-    b.u32(56, 2, "records")
-    b.u32(60, 0, "codec: none")
-    b.u64(64, sum(ends), "bytes of the frames")
-    b.u64(72, sum(ends), "bytes stored")
+    b.raw(16, frames[0].data[:8], "first LSN")
+    b.u64(24, int.from_bytes(frames[-1].data[:8], "little") + len(frames[-1].data), "end LSN")
+    b.raw(32, frames[-1].data[:8], "LSN of the last record")
+    b.raw(40, frames[-1].data[16:24], "its sum")
+    b.raw(48, frames[0].data[12:16], "first epoch")
+    b.raw(52, frames[-1].data[12:16], "last epoch")
+    b.u32(56, len(frames), "records")
+    b.u32(60, codec, "codec: " + name)
+    b.u64(64, sum(map(len, raw)), "bytes of the frames")
+    b.u64(72, len(b.data) - 256, "bytes stored")
     b.text(88, "orders/2024.log", "log")
-    b.raw(256, frames[0].data[:24], "header of a frame")
-    b.raw(280, b"first record\0\0\0\0", "payload")
-    b.raw(296, frames[1].data[:24], "header of a frame")
-    b.raw(320, b"second\0\0", "payload")
+    at = 256
+    for data, note in parts:
+        b.raw(at, data, note)
+        at += len(data)
     b.u64(80, xxh3(b.data[256:]), "checksum of them")
     b.u64(248, xxh3(b.data[:248]), "checksum of bytes 0 to 247")
     return b
+
+
+def segments():
+    """As they are: two records, and a pad frame between them that is not there. By a codec: one record."""
+    plain = [frame(1280, 1, 0, 3, b"first record"), frame(1408, 2, 0, 4, b"second")]
+    same = frame(1280, 1, 0, 3, b"z" * 100)  # 24 bytes of header, 100 of payload, 4 zeros
+    head = bytes(same.data[:24])
+    return segment(0, "none", plain), segment(1, "LZ4", [same], [
+        (b"\xff\x0a" + head + b"z", "25 literals: the header of a frame, the first byte of the payload"),
+        (b"\x01\x00\x4c", "95 bytes from 1 before"),
+        (b"\x80" + b"z" * 4 + bytes(4), "8 literals: its last bytes, and zeros")]), segment(2, "zstd", [same], [
+            (b"\x28\xb5\x2f\xfd\x20\x80", "magic; a single segment; 128 bytes"),
+            (b"\xc0\x00\x00" + head, "a block of 24 bytes as they are: the header of a frame"),
+            (b"\x22\x03\x00z", "a block of one byte 100 times: the payload"),
+            (b"\x23\x00\x00\x00", "the last block, of one byte 4 times")])
 
 
 def decision():
@@ -558,7 +573,9 @@ def golden():
         "compare_answer": ("FORMAT.md section 12: the answer to it", answered(
             1, (4321, "of the COMPARE, of ranges of which byte 4321 differs"))),
         "steps": ("FORMAT.md section 12: a list of steps", steps()),
-        "segment": ("FORMAT.md section 13: a segment of two records", segment()),
+        "segment": ("FORMAT.md section 13: a segment of two records", segments()[0]),
+        "segment_lz4": ("FORMAT.md section 13: a segment by LZ4", segments()[1]),
+        "segment_zstd": ("FORMAT.md section 13: a segment by zstd", segments()[2]),
         "carry": ("FORMAT.md section 12: a list of a CARRY", carry()),
         "decision": ("FORMAT.md section 14: a decision", decision()),
         "certificate": ("FORMAT.md section 12: a certificate", certificate()),
