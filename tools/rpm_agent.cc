@@ -46,6 +46,7 @@ const char *const kExamples =
     "  rpm-agent --pool tcp://host:7430/pool --secret-file key --tier /srv/segments --log journal\n"
     "  rpm-agent --pool shm:pool --tier /backup --once             a backup of all logs\n"
     "  rpm-agent --pool shm:pool --tier s3://segments/journals      to an object store (AWS_...)\n"
+    "  rpm-agent --pool shm:pool --tier /srv/segments --compress zstd   smaller segments\n"
     "  rpm-log append shm:pool journal --tier /srv/segments        a writer that is never full\n"
     "  rpm-log cat --from-segments /srv/segments journal           without a server\n"
     "  rpm-agent --pool shm:pool --tier /srv/segments --scrub 86400   verify all records daily\n"
@@ -424,6 +425,11 @@ int main(int argc, char **argv)
                    "with the next bytes under way (one READ at a time)")
         ->check(CLI::IsMember({ "cpu", "rdma" }))
         ->type_name("NAME");
+    app.add_option("--compress", options.compress,
+                   "codec of the segments that it stores: lz4, zstd, which leaves fewer bytes and "
+                   "takes longer, or none (lz4)")
+        ->check(CLI::IsMember({ "lz4", "zstd", "none" }))
+        ->type_name("CODEC");
     app.add_option("--timeout", options.timeout, "seconds that one call may take (5)")
         ->check(CLI::Range(0.001, 1e6));
     cli::secret_option(&app);
@@ -440,6 +446,8 @@ int main(int argc, char **argv)
                                                  "--listen");
         if (!options.engine.empty() && options.tier.empty() && options.scrub <= 0)
             throw CLI::ValidationError("--engine", "it reads logs; add --tier or --scrub");
+        if (!options.compress.empty() && options.tier.empty())
+            throw CLI::ValidationError("--compress", "it is for segments; add --tier");
         if (options.once && (!options.listen.empty() || options.scrub > 0))
             throw CLI::ValidationError("--once", "it ends when all is stored, and --listen and "
                                                  "--scrub do not; leave one of them out");

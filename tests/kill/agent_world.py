@@ -38,6 +38,7 @@ class World:
         self.processes = {}
         self.writers = 0
         self.far = False  # writers do not see the tier
+        self.codec = "none"  # of the segments of the second agent
 
     def start_objects(self, program):
         """Keep segments in an object store from now on."""

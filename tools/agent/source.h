@@ -18,6 +18,7 @@ struct Source {
     std::vector<std::string> logs; /* empty: all */
     double timeout = 5;            /* seconds of one call */
     std::string engine;            /* by which logs are read; "": none */
+    std::string compress;          /* codec of segments that are stored; "": the default */
 
     cli::Conn connect() const
     {
@@ -34,6 +35,7 @@ struct Source {
 
         opts.segment_span = segment;
         opts.engine = engine_name();
+        opts.codec = compress.empty() ? nullptr : compress.c_str();
         cli::check("tier", rpm_tier_open(tier.c_str(), &opts, &opened));
         return cli::Tier(opened);
     }
