@@ -127,7 +127,7 @@ void compare_engine(const CompareOptions &options, const std::string &folder,
 
 } // namespace
 
-void store_log(rpm_log *log, const std::string &folder, const char *engine)
+void store_log(rpm_log *log, const std::string &folder, const char *engine, const char *codec)
 {
     rpm_tier_opts opts = rpm_tier_opts_init();
     rpm_archiver *archiver = nullptr;
@@ -137,6 +137,7 @@ void store_log(rpm_log *log, const std::string &folder, const char *engine)
     if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
         throw cli::Failure(folder + ": " + strerror(errno));
     opts.engine = engine;
+    opts.codec = codec;
     cli::check("tier", rpm_tier_open(folder.c_str(), &opts, &tier));
     cli::Tier owner(tier);
     cli::check("archiver", rpm_archiver_open(tier, log, &archiver));

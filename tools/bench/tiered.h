@@ -24,8 +24,10 @@ void compare_tpcc(const CompareOptions &options, const MemoryDir &dir, std::vect
 /* near.cc: a COMPARE against reading both ranges. */
 void compare_near(const CompareOptions &options, const std::string &url, std::vector<Row> &rows);
 
-/* Store all records of a log as segments in @folder, which is made. @engine: NULL: none. */
-void store_log(rpm_log *log, const std::string &folder, const char *engine);
+/* Store all records of a log as segments in @folder, which is made. @engine: NULL: none. @codec:
+ * NULL: the default. */
+void store_log(rpm_log *log, const std::string &folder, const char *engine,
+               const char *codec = nullptr);
 
 /* Each record of one log in the segments of @folder. */
 void read_segments(const std::string &folder, uint64_t log_id,

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <deque>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sys/prctl.h>
@@ -166,10 +167,11 @@ void run_tpcc(const std::string &program, const std::string &url, const std::str
 
 /* The logs in segments, and what both have. */
 struct TpccSegments {
-    const std::string &folder;
+    std::string folder;
     std::vector<rpm_tier_log> logs;
     double stored = 0;
     double raw = 0;
+    uint64_t records = 0;
 
     explicit TpccSegments(const std::string &where) : folder(where)
     {
@@ -182,6 +184,7 @@ struct TpccSegments {
             logs.push_back(found);
             stored += static_cast<double>(found.stored_bytes);
             raw += static_cast<double>(found.raw_bytes);
+            records += found.records;
         }
     }
 };
@@ -191,9 +194,9 @@ bool same_record(const rpm_record &one, const std::vector<unsigned char> &data, 
     return one.lsn == lsn && one.len == data.size() && memcmp(one.data, data.data(), one.len) == 0;
 }
 
-/* Fail unless the segments have the records of the logs, byte for byte. Their payloads are written
- * to a file at @path, and are counted. */
-uint64_t check_same(const TpccLogs &from, const TpccSegments &segments, const std::string &path)
+/* Fail unless the segments have the records of the logs, byte for byte, and each once. Their
+ * payloads are written to a file at @path. */
+void check_same(const TpccLogs &from, const TpccSegments &segments, const std::string &path)
 {
     std::ofstream file(path, std::ios::binary);
     uint64_t records = 0;
@@ -221,29 +224,45 @@ uint64_t check_same(const TpccLogs &from, const TpccSegments &segments, const st
             throw cli::Failure(std::string("the segments lack records of log '") + stored.name +
                                "' from LSN " + std::to_string(expected.front().first) + " on");
     }
+    if (records != segments.records)
+        throw cli::Failure("the segments have " + std::to_string(segments.records) +
+                           " records, and the logs " + std::to_string(records));
     if (!file.flush())
         throw cli::Failure(path + ": " + strerror(errno));
-    return records;
 }
 
-void compare_speed(const CompareOptions &options, const TpccSegments &segments,
-                   const std::string &path, uint64_t records, std::vector<Row> &rows)
+/* What is measured of the logs: by each codec, and in one folder of a memory file system. */
+struct TpccBed {
+    const CompareOptions &options;
+    const MemoryDir &dir;
+    const TpccLogs &logs;
+
+    /* Store all logs by a codec in a folder of its name. */
+    std::string store(const std::string &codec) const
+    {
+        std::string folder = dir / ("tpcc-" + codec);
+
+        for (const auto &[name, log] : logs.logs)
+            store_log(log.get(), folder, nullptr, codec.c_str());
+        return folder;
+    }
+};
+
+void compare_speed(const TpccBed &bed, Row row, const TpccSegments &segments,
+                   const std::string &path, std::vector<Row> &rows)
 {
-    Row row = { "read tpcc segments", 0, 1, "read file", "time per record" };
     std::vector<double> ours;
     std::vector<double> others;
 
-    if (!wanted(options.only, row.what, row.against))
-        return;
-    for (uint32_t round = 0; round < options.rounds; round++) {
+    for (uint32_t round = 0; round < bed.options.rounds; round++) {
         uint64_t sum = 0;
 
-        show_round(row.what, row.against, round, options);
-        others.push_back(time_per_record(records, [&] {
+        show_round(row.what, row.against, round, bed.options);
+        others.push_back(time_per_record(segments.records, [&] {
             read_file(path,
                       [&](const unsigned char *bytes, uint64_t n) { sum += sum_words(bytes, n); });
         }));
-        ours.push_back(time_per_record(records, [&] {
+        ours.push_back(time_per_record(segments.records, [&] {
             for (const rpm_tier_log &log : segments.logs)
                 read_segments(segments.folder, log.log_id, [&](const rpm_record &record) {
                     sum += sum_words(record.data, record.len);
@@ -254,9 +273,79 @@ void compare_speed(const CompareOptions &options, const TpccSegments &segments,
         end_if_stopped();
     }
     row.target = kReadTarget;
-    row.bytes = static_cast<uint64_t>(segments.raw) / records;
     row.conditions = "the file has the records' payloads only, and is in the page cache";
     add_row(row, ours, others, rows);
+}
+
+/* What the logs take by one codec, and how fast they are read. */
+void compare_codec(const TpccBed &bed, const std::string &codec, std::vector<Row> &rows)
+{
+    Row size = { "tpcc by " + codec, 0, 1, "plain bytes", "MiB of records with their headers" };
+    Row speed = { "read tpcc by " + codec, 0, 1, "read file", "time per record" };
+    bool sizes = wanted(bed.options.only, size.what, size.against);
+    bool speeds = wanted(bed.options.only, speed.what, speed.against);
+    std::string path = bed.dir / "tpcc-records";
+
+    if (!sizes && !speeds)
+        return;
+    TpccSegments segments(bed.store(codec));
+    check_same(bed.logs, segments, path);
+    size.bytes = speed.bytes = static_cast<uint64_t>(segments.raw) / segments.records;
+    if (sizes) {
+        size.target = kSizeTarget;
+        size.conditions = "redo logs of dtx-bench tpcc, 1 warehouse; " +
+                          std::to_string(segments.records) +
+                          " records, each compared with that of the log";
+        add_row(size, { segments.stored / (1 << 20) }, { segments.raw / (1 << 20) }, rows);
+    }
+    if (speeds)
+        compare_speed(bed, speed, segments, path, rows);
+    std::filesystem::remove_all(segments.folder);
+}
+
+/* What storing the logs takes, by an archiver that reads them from the server's memory. */
+void compare_store(const TpccBed &bed, std::vector<Row> &rows)
+{
+    Row row = { "store tpcc by zstd", 0, 1, "by lz4", "time per record" };
+    std::map<std::string, std::vector<double>> rounds;
+
+    if (!wanted(bed.options.only, row.what, row.against))
+        return;
+    for (uint32_t round = 0; round < bed.options.rounds; round++)
+        for (const char *codec : { "zstd", "lz4" }) {
+            std::string folder;
+
+            show_round(row.what, row.against, round, bed.options);
+            double whole = time_per_record(1, [&] { folder = bed.store(codec); });
+            TpccSegments segments(folder);
+            rounds[codec].push_back(whole / static_cast<double>(segments.records));
+            row.bytes = static_cast<uint64_t>(segments.raw) / segments.records;
+            std::filesystem::remove_all(folder);
+            end_if_stopped();
+        }
+    add_row(row, rounds["zstd"], rounds["lz4"], rows);
+}
+
+/* Which of the codecs does librpm have? Names the others. */
+std::vector<std::string> codecs_of_librpm(const MemoryDir &dir)
+{
+    std::vector<std::string> have;
+
+    for (const char *codec : { "lz4", "zstd" }) {
+        rpm_tier_opts opts = rpm_tier_opts_init();
+        rpm_tier *tier = nullptr;
+
+        opts.codec = codec;
+        int err = rpm_tier_open((dir / "").c_str(), &opts, &tier);
+        if (err == 0)
+            have.emplace_back(codec);
+        else if (err == RPM_E_NOCAP)
+            printf("%s: the rows of TPC-C's logs by it are left out\n", rpm_last_error());
+        else
+            cli::check("tier", err);
+        rpm_tier_close(&tier);
+    }
+    return have;
 }
 
 } // namespace
@@ -264,13 +353,13 @@ void compare_speed(const CompareOptions &options, const TpccSegments &segments,
 void compare_tpcc(const CompareOptions &options, const MemoryDir &dir, std::vector<Row> &rows)
 {
     std::string program = program_beside("dtx-bench");
-    std::string folder = dir / "tpcc-segments";
-    std::string path = dir / "tpcc-records";
     ServerOptions server = { dir / "tpcc-pool", "shm:" + (dir / "tpcc"), kPoolBytes };
-    Row row = { "tpcc in segments", 0, 1, "plain bytes", "MiB of records with their headers" };
-    bool size = wanted(options.only, row.what, row.against);
 
-    if (!size && !wanted(options.only, "read tpcc segments", "read file"))
+    if (!wanted(options.only, "tpcc by lz4", "plain bytes") &&
+        !wanted(options.only, "read tpcc by lz4", "read file") &&
+        !wanted(options.only, "tpcc by zstd", "plain bytes") &&
+        !wanted(options.only, "read tpcc by zstd", "read file") &&
+        !wanted(options.only, "store tpcc by zstd", "by lz4"))
         return;
     if (access(program.c_str(), X_OK) != 0) {
         printf("%s is missing: the rows of its logs are left out\n", program.c_str());
@@ -282,26 +371,19 @@ void compare_tpcc(const CompareOptions &options, const MemoryDir &dir, std::vect
         return;
     }
     server.dram_bytes = kDramBytes;
-    show_round(row.what, row.against, 0, options);
+    show_round("tpcc", "plain bytes", 0, options);
     ChildServer child(server);
 
     run_tpcc(program, server.listen, dir / "tpcc-output");
     TpccLogs logs(server.listen);
     if (logs.bytes() < kWantedBytes / 4)
         throw cli::Failure("the session of dtx-bench tpcc trimmed its log before it was killed");
-    for (const auto &[name, log] : logs.logs)
-        store_log(log.get(), folder, nullptr);
-    TpccSegments segments(folder);
-    uint64_t records = check_same(logs, segments, path);
-
-    if (size) {
-        row.target = kSizeTarget;
-        row.bytes = static_cast<uint64_t>(segments.raw) / records;
-        row.conditions = "redo logs of dtx-bench tpcc, 1 warehouse, by LZ4; " +
-                         std::to_string(records) + " records, each compared with that of the log";
-        add_row(row, { segments.stored / (1 << 20) }, { segments.raw / (1 << 20) }, rows);
-    }
-    compare_speed(options, segments, path, records, rows);
+    TpccBed bed = { options, dir, logs };
+    std::vector<std::string> codecs = codecs_of_librpm(dir);
+    for (const std::string &codec : codecs)
+        compare_codec(bed, codec, rows);
+    if (codecs.size() == 2)
+        compare_store(bed, rows);
 }
 
 } // namespace bench
