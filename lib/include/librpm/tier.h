@@ -165,8 +165,8 @@ RPM_MUST_CHECK int rpm_archiver_open(struct rpm_tier *tier, struct rpm_log *log,
  *           RPM_E_CORRUPT and RPM_E_LOST close the archiver and open it anew, which goes on at the
  *           log's head.
  * Threads:  one per conn, and per tier.
- * Cost:     blocks; reads the records once, compresses them, one file with two fsync(). No
- *           allocation. Of an object store: three requests, and memory to compare the segment.
+ * Cost:     blocks; reads the records once, compresses them, one file with two fsync(). Allocates
+ *           for zstd only, 0.6 MiB once. Of an object store: three requests, memory to compare.
  */
 RPM_MUST_CHECK int rpm_archiver_turn(struct rpm_archiver *archiver, int tail);
 
