@@ -64,7 +64,8 @@
     X(NO_COPY, "members are sealed without the records that they lack")                            \
     X(LONGEST_LOG, "the longest log has all acknowledged records, whatever its epoch")             \
     X(FEW_CLAIMS, "one member less is enough to find the end of the log")                          \
-    X(FEW_SEALS, "one member less is enough to append to")
+    X(FEW_SEALS, "one member less is enough to append to")                                         \
+    X(ACK_SHORT, "a record is acknowledged when one member has it")
 
 enum rpmi_canary {
     RPMI_CANARY_NONE = 0,

@@ -106,10 +106,12 @@ struct rpm_log {
     uint32_t lag_mask; /* of frames' lags. 0 below RPM_DURABLE: there an acknowledgement proves
                           nothing about the state after a power cut */
 
-    uint64_t tail_lsn;   /* where the next frame goes */
-    uint64_t position;   /* of tail_lsn in the ring */
-    uint64_t sealed_lsn; /* a seal that covers everything before was posted */
-    uint64_t acked_lsn;  /* everything before is at the log's level */
+    uint64_t tail_lsn;        /* where the next frame goes */
+    uint64_t position;        /* of tail_lsn in the ring */
+    uint64_t sealed_lsn;      /* a seal that covers everything before was posted */
+    uint64_t acked_lsn;       /* everything before is at the log's level */
+    const uint64_t *lag_from; /* frames state how far they are ahead of this LSN: acked_lsn, or, if
+                                 frames must be the same on the members of a set, what all have */
 
     struct rpmi_entry *entries; /* ring, at least inflight_max */
     uint32_t inflight_max;
@@ -189,7 +191,7 @@ static inline uint64_t rpmi_ring_written(const struct rpm_log *log, const struct
 /* The lag that a frame at @lsn states: how far acknowledgements are behind it. */
 static inline uint32_t rpmi_log_lag(const struct rpm_log *log, uint64_t lsn)
 {
-    uint64_t acked = RPMI_CANARY(EARLY_LAG) ? log->sealed_lsn : log->acked_lsn;
+    uint64_t acked = RPMI_CANARY(EARLY_LAG) ? log->sealed_lsn : *log->lag_from;
 
     return rpmi_frame_lag(lsn - acked) & log->lag_mask;
 }

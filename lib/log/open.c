@@ -114,6 +114,7 @@ static struct rpm_log *init_in_arena(struct rpmi_arena *arena, struct rpm_conn *
     log->method = opts->method;
     log->tier = opts->tier;
     log->inflight_max = opts->inflight_max;
+    log->lag_from = &log->acked_lsn;
     log->owner.complete = rpmi_log_complete;
     log->owner.lost = rpmi_log_lost;
     log->owner.has_completion = rpmi_log_has_completion;

@@ -6,7 +6,7 @@
 #include "support/loop.h"
 
 extern "C" {
-#include "set/round.h"
+#include "set/legs.h"
 }
 
 #include <memory>
@@ -18,6 +18,9 @@ namespace members
 
 constexpr uint64_t FIRST = 640; // where the log begins
 constexpr uint64_t CAPACITY = 8192;
+constexpr uint32_t QUEUED = 8;
+constexpr uint64_t RING_BYTES = 2048;
+constexpr uint64_t SUSPECT_NS = 1000000000;
 
 // Does the error text of the call before have this part?
 inline bool text_has(const char *part)
@@ -65,7 +68,7 @@ struct Servers {
         opts.flags = flags;
         opts.capacity_bytes = CAPACITY;
         opts.level = shape.level;
-        opts.inflight_max = 8;
+        opts.inflight_max = QUEUED / 2; // so that a leg is busy while the queue has room
         opts.staging_bytes = 64 << 10;
         return opts;
     }
@@ -95,12 +98,14 @@ class Writer
         }
         for (uint32_t i = 0; i < servers.shape.copies; i++)
             legs_[i].name = names_[i].c_str();
+        REQUIRE(rpmi_legs_open(&legs, QUEUED, RING_BYTES, SUSPECT_NS) == 0);
     }
     Writer(const Writer &) = delete;
     ~Writer()
     {
         for (rpmi_leg &leg : legs_)
             rpm_log_close(&leg.log);
+        rpmi_legs_close(&legs);
     }
     // False: the server is down, or did not answer.
     bool open(uint32_t i)
@@ -131,25 +136,26 @@ class Writer
         last.installed = installed;
         int err = rpmi_round_epoch(legs_.data(), last.n, &last.epoch);
 
-        return err != 0 ? err : rpmi_round_run(&last);
+        if (err == 0)
+            err = rpmi_round_run(&last);
+        if (err == 0)
+            rpmi_legs_begin(&legs, &last);
+        return err;
     }
-    // Appends to every sealed member; how many have it. @lsn: out, of one of them.
+    // How many members have the record when it is acknowledged; 0: it is not. @lsn: out.
     uint32_t append(const std::string &data, uint64_t *lsn)
     {
+        if (rpmi_legs_submit(&legs, data.data(), static_cast<uint32_t>(data.size()), nullptr,
+                             lsn) != 0 ||
+            rpmi_legs_flush(&legs) != 0)
+            return 0;
         uint32_t held = 0;
+        rpm_completion done = {};
 
-        for (rpmi_leg &leg : legs_) {
-            uint64_t here = 0;
-
-            if (!leg.sealed)
-                continue;
-            leg.sealed = rpm_log_append(leg.log, data.data(), data.size(), &here) == 0;
-            if (!leg.sealed)
-                continue;
-            CHECK((held == 0 || here == *lsn)); // members are equal
-            *lsn = here;
-            held++;
-        }
+        while (rpmi_legs_poll(&legs, &done, 1) == 1)
+            CHECK(done.status == 0);
+        for (uint32_t i = 0; i < legs_.size(); i++)
+            held += legs_[i].sealed && legs.of[i].acked == legs.submitted ? 1 : 0;
         return held;
     }
     std::vector<std::string> read(uint32_t i)
@@ -168,12 +174,13 @@ class Writer
     {
         return conns_[i]->link;
     }
-    std::vector<rpmi_leg> &legs()
+    std::vector<rpmi_leg> &all()
     {
         return legs_;
     }
 
     rpmi_round last = {};
+    rpmi_legs legs = {};
 
   private:
     Servers &servers_;

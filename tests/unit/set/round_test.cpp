@@ -170,44 +170,49 @@ class World
             spoil(*session.writer);
     }
 
+    // Up to three records at a time.
     void append(Session &session)
     {
-        uint64_t id = ++last_id_;
-        uint64_t lsn = 0;
-        uint32_t held = session.writer->append(
-            "#" + std::to_string(id) + "#" + loop::payload(id, 1 + below(400)), &lsn);
+        std::vector<std::pair<uint64_t, uint64_t>> sent; // LSN and number
+        rpmi_legs &set = session.writer->legs;
+        rpm_completion done = {};
+        size_t ended = 0;
 
-        session.works = held >= needed();
-        if (!session.works)
-            return;
-        records_[lsn] = id;
-        acknowledged++;
-        session.acked_lsn = lsn;
-        for (rpmi_leg &leg : session.writer->legs())
-            if (leg.sealed)
-                session.end_lsn = leg.log->acked_lsn;
-        if (below(3) == 0)
-            for (rpmi_leg &leg : session.writer->legs())
-                if (leg.sealed)
-                    leg.sealed = rpmi_member_commit(leg.log, session.end_lsn) == 0;
-    }
-    uint32_t needed() const
-    {
-        return servers_.shape.acks - (RPMI_CANARY(FEW_SEALS) ? 1 : 0);
+        for (uint64_t n = 1 + below(3); n > 0; n--) {
+            uint64_t id = ++last_id_;
+            std::string data = "#" + std::to_string(id) + "#" + loop::payload(id, 1 + below(400));
+            uint64_t lsn = 0;
+
+            if (rpmi_legs_submit(&set, data.data(), static_cast<uint32_t>(data.size()), nullptr,
+                                 &lsn) == 0)
+                sent.emplace_back(lsn, id);
+        }
+        session.works = rpmi_legs_flush(&set) == 0;
+        for (; rpmi_legs_poll(&set, &done, 1) == 1; ended++) {
+            if (ended == sent.size() || done.lsn != sent[ended].first)
+                throw Wrong{ "a record completed out of order" };
+            if (done.status != 0)
+                continue;
+            records_[done.lsn] = sent[ended].second;
+            acknowledged++;
+            session.acked_lsn = done.lsn;
+        }
+        if (ended != sent.size())
+            throw Wrong{ "a record did not complete" };
+        session.end_lsn = set.committed_lsn;
+        if (session.works && below(3) == 0)
+            for (rpmi_leg &leg : session.writer->all())
+                if (leg.sealed && leg.log->dead == 0)
+                    (void)!rpmi_member_commit(leg.log, session.end_lsn);
     }
 
-    // To the last record that is acknowledged, or behind it, on all members that the writer still
-    // reaches.
+    // To the last record that is acknowledged, or behind it.
     void trim(Session &session)
     {
-        bool all = below(2) == 0;
-        uint64_t lsn = all ? session.end_lsn : session.acked_lsn;
+        uint64_t lsn = below(2) == 0 ? session.end_lsn : session.acked_lsn;
 
-        for (rpmi_leg &leg : session.writer->legs())
-            if (leg.sealed && lsn <= leg.log->acked_lsn) {
-                trimmed_ = std::max(trimmed_, lsn);
-                leg.sealed = rpm_log_trim(leg.log, lsn) == 0;
-            }
+        trimmed_ = std::max(trimmed_, lsn);
+        (void)!rpmi_legs_trim(&session.writer->legs, lsn);
     }
 
     // At most acks - 1 members may have lost records.
@@ -258,11 +263,10 @@ class World
     {
         std::vector<std::vector<loop::Record>> logs;
 
-        for (rpmi_leg &leg : writer.legs())
+        for (rpmi_leg &leg : writer.all())
             if (leg.sealed) {
                 logs.emplace_back();
-                leg.sealed = read(leg.log, logs.back());
-                if (!leg.sealed)
+                if (!read(leg.log, logs.back()))
                     logs.pop_back();
             }
         for (const auto &log : logs) {
