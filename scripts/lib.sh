@@ -21,7 +21,7 @@ BUILD_PACKAGES=(cmake ninja-build gcc g++ pkg-config libpmem2-dev libpmem-dev li
     libnuma-dev liblz4-dev libzstd-dev libcurl4-openssl-dev libexpat1-dev libxxhash-dev libssl-dev libibverbs-dev librdmacm-dev
     libcli11-dev nlohmann-json3-dev libsystemd-dev libfuse3-dev fuse3 catch2 python3)
 QUICK_PACKAGES=(git ccache clang-14 libclang-rt-14-dev clang-format-14)
-TEST_PACKAGES=(mandoc valgrind strace binutils librpm-dev zsh)
+TEST_PACKAGES=(mandoc valgrind strace binutils librpm-dev zsh spin)
 # The peers of rpm-bench compare --peer and dtx-peer, which report a missing one.
 PEER_PACKAGES=(librpma-dev libfabric-dev libsqlite3-dev liblmdb-dev)
 FIGURE_PACKAGES=(python3-matplotlib python3-pandas python3-seaborn)
