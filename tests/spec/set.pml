@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * set.pml: a replicated log: members on servers, and writers that run rounds.
+ * set.pml: a replicated log: members on servers, writers that run rounds, readers, and faults.
  *
  * Invariants, each an assertion in check.pml, looked at after every step that could break it
  *   whichever n - acks + 1 sound members answer the next round, it finds all that is settled
@@ -14,8 +14,10 @@
  *   rules.pml   the rules that this rests on; a canary removes each of them
  *   check.pml   the assertions
  *   round.pml   Writer: promise, claim, scan, copy, seal, install; then append
+ *   reader.pml  Follower, IdleReader
+ *   fault.pml   Crash, RollBack, PowerCut
  *
- * The parts that are compiled in, and the sizes, are definitions.
+ * `run` names the sizes and the parts that are checked together. README.md says what they are.
  */
 #ifndef COPIES
 #define COPIES 3 /* n */
@@ -53,6 +55,8 @@ byte d_sealed;            /*     and the members that had been sealed in it */
 #include "rules.pml"
 #include "check.pml"
 #include "round.pml"
+#include "reader.pml"
+#include "fault.pml"
 
 /* A writer that is gone had installed epoch 1 on `acks` members or more, and written its first
  * record to some of these. Members are alike, so those that have more come first. */
@@ -106,6 +110,21 @@ init {
         for (i : 1 .. WRITERS) {
             run Writer(i)
         }
+#ifdef FOLLOWER
+        run Follower();
+#endif
+#ifdef IDLE_READER
+        run IdleReader();
+#endif
+#ifdef CRASH
+        run Crash();
+#endif
+#ifdef ROLL_BACK
+        run RollBack();
+#endif
+#ifdef CUT
+        run PowerCut();
+#endif
         i = 0; sealed = 0; held = 0
     }
 }
