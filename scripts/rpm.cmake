@@ -130,7 +130,7 @@ function(rpm_test_properties name label timeout)
     set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${timeout}
         SKIP_RETURN_CODE 77)
     # Long tests first, so that none runs alone at the end.
-    if(label MATCHES "crash|canary|swarm|kill|soak" OR name MATCHES "^(reproducible|tools_bench|unit_dtx|unit_log)"
+    if(label MATCHES "crash|canary|swarm|kill|soak|spec" OR name MATCHES "^(reproducible|tools_bench|unit_dtx|unit_log)"
             OR (CMAKE_CROSSCOMPILING AND name MATCHES "^unit_sim"))
         set_tests_properties(${name} PROPERTIES COST 100)
     endif()
