@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/canary.h"
 #include "base/err.h"
+#include "set/fill.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -49,18 +50,20 @@ static uint64_t now_of(const struct rpmi_leg *leg)
 
 /* Frames of large records begin at a media line on all members if they do so on one (H5), so that
  * all have the same places. */
-static void use_one_layout(struct rpmi_legs *legs)
+static void choose_layout(struct rpmi_legs *legs)
 {
-    uint32_t unit = RPMI_LINE_BYTES;
+    legs->large_unit = RPMI_LINE_BYTES;
+    for (uint32_t i = 0; i < legs->n; i++)
+        if (legs->legs[i].sealed && legs->legs[i].log->plan.large_unit > legs->large_unit)
+            legs->large_unit = legs->legs[i].log->plan.large_unit;
+}
 
-    for (uint32_t i = 0; i < legs->n; i++)
-        if (legs->legs[i].sealed && legs->legs[i].log->plan.large_unit > unit)
-            unit = legs->legs[i].log->plan.large_unit;
-    for (uint32_t i = 0; i < legs->n; i++)
-        if (legs->legs[i].sealed) {
-            legs->legs[i].log->plan.large_unit = unit;
-            legs->legs[i].log->lag_from = &legs->lag_lsn;
-        }
+/* Appends to the leg have the set's places and lags from now on. */
+static void begin_leg(struct rpmi_legs *legs, uint32_t i)
+{
+    legs->legs[i].log->plan.large_unit = legs->large_unit;
+    legs->legs[i].log->lag_from = &legs->lag_lsn;
+    legs->of[i].progress_ns = now_of(&legs->legs[i]);
 }
 
 void rpmi_legs_begin(struct rpmi_legs *legs, const struct rpmi_round *round)
@@ -68,15 +71,17 @@ void rpmi_legs_begin(struct rpmi_legs *legs, const struct rpmi_round *round)
     legs->legs = round->legs;
     legs->n = round->n;
     legs->acks = round->acks;
+    legs->level = round->level;
+    legs->epoch = round->epoch;
     legs->submitted = legs->committed = legs->reaped = 0;
     legs->ring_head = legs->ring_tail = 0;
     legs->tail_lsn = legs->shared_lsn = legs->committed_lsn = legs->lag_lsn = round->tail_lsn;
     legs->dead = 0;
     memset(legs->of, 0, sizeof(legs->of));
+    choose_layout(legs);
     for (uint32_t i = 0; i < legs->n; i++)
         if (legs->legs[i].sealed)
-            legs->of[i].progress_ns = now_of(&legs->legs[i]);
-    use_one_layout(legs);
+            begin_leg(legs, i);
 }
 
 static uint32_t count(const struct rpmi_legs *legs)
@@ -146,8 +151,10 @@ static void reap(struct rpmi_legs *legs, uint32_t i)
                 drop(legs, i, done[k].status);
                 break;
             }
-            legs->of[i].acked++;
-            RPM_ASSERT(legs->of[i].acked <= legs->of[i].given);
+            legs->of[i].ended++;
+            RPM_ASSERT(legs->of[i].ended <= legs->of[i].given);
+            if (legs->of[i].ended > legs->of[i].acked)
+                legs->of[i].acked = legs->of[i].ended;
         }
         if (n < 0)
             drop(legs, i, n);
@@ -208,9 +215,9 @@ static void drop_silent(struct rpmi_legs *legs)
 
         if (!leg->sealed)
             continue;
-        if (legs->of[i].acked == legs->submitted)
+        if (legs->of[i].ended == legs->submitted)
             legs->of[i].progress_ns = now_of(leg);
-        else if (legs->of[i].acked < legs->committed && count(legs) > legs->acks &&
+        else if (legs->of[i].ended < legs->committed && count(legs) > legs->acks &&
                  now_of(leg) - legs->of[i].progress_ns > legs->suspect_ns)
             drop(legs, i, RPM_E_TIMEDOUT);
     }
@@ -226,6 +233,67 @@ static void turn(struct rpmi_legs *legs)
     drop_silent(legs);
     legs->ring_head =
         oldest(legs) == legs->submitted ? legs->ring_tail : record(legs, oldest(legs))->at;
+}
+
+/* The leg that has acknowledged the most records. */
+static uint32_t foremost(const struct rpmi_legs *legs)
+{
+    uint32_t best = legs->n;
+
+    for (uint32_t i = 0; i < legs->n; i++)
+        if (legs->legs[i].sealed && (best == legs->n || legs->of[i].ended > legs->of[best].ended))
+            best = i;
+    RPM_ASSERT(best < legs->n);
+    return best;
+}
+
+/* Makes the member the writer's again, in the same epoch, with all that the foremost leg has
+ * acknowledged. */
+static int claim_again(struct rpmi_legs *legs, struct rpm_log *log, struct rpm_log *best)
+{
+    uint64_t upto = best->acked_lsn;
+    uint64_t filled;
+    int err;
+
+    if (log->head.epoch != legs->epoch)
+        return rpmi_fail(RPM_E_FENCED,
+                         "log '%s' was sealed with epoch %" PRIu32
+                         " on this member, and not with %" PRIu32 ": a round brings it back",
+                         log->name, log->head.epoch, legs->epoch);
+    if (rpmi_leg_lost(log, legs->level) != NULL)
+        return rpmi_fail(RPM_E_QUORUM, "log '%s': %s: a round brings the member back", log->name,
+                         rpmi_leg_lost(log, legs->level));
+    err = rpmi_member_claim(log, legs->epoch, 0);
+    if (err == 0)
+        err = rpmi_fill(log, best, upto, &filled);
+    return err != 0 ? err : rpmi_member_seal(log, upto);
+}
+
+int rpmi_legs_rejoin(struct rpmi_legs *legs, uint32_t i)
+{
+    uint64_t acked;
+    uint32_t best;
+    int err;
+
+    RPM_ASSERT(i < legs->n && !legs->legs[i].sealed && legs->legs[i].log != NULL);
+    turn(legs);
+    if (legs->dead != 0)
+        return legs->dead;
+    best = foremost(legs);
+    acked = legs->of[best].ended;
+    RPM_ASSERT(acked >= oldest(legs)); /* the records behind are queued */
+    err = rpmi_member_attach(legs->legs[i].log);
+    if (err == 0)
+        err = claim_again(legs, legs->legs[i].log, legs->legs[best].log);
+    if (err != 0)
+        return err;
+    begin_leg(legs, i);
+    legs->of[i].given = legs->of[i].ended = acked;
+    if (acked > legs->of[i].acked)
+        legs->of[i].acked = acked;
+    legs->legs[i].sealed = true;
+    feed(legs, i);
+    return 0;
 }
 
 /* The queue has no room. Drops the legs that alone keep it full: acks others have taken the oldest
@@ -350,7 +418,7 @@ static void wait_for_one(struct rpmi_legs *legs)
     for (uint32_t i = 0; i < legs->n; i++) {
         struct rpmi_leg *leg = &legs->legs[i];
 
-        if (leg->sealed && legs->of[i].acked < legs->of[i].given) {
+        if (leg->sealed && legs->of[i].ended < legs->of[i].given) {
             (void)rpmi_conn_wait_until(leg->log->conn, now_of(leg) + WAIT_NS);
             return;
         }

@@ -33,7 +33,10 @@ struct rpmi_legs {
     struct rpmi_leg *legs; /* borrowed */
     uint32_t n;
     uint32_t acks;
+    uint32_t level; /* enum rpm_level of their logs */
+    uint32_t epoch; /* in which the legs were sealed */
     uint64_t suspect_ns;
+    uint32_t large_unit;       /* frames of large records begin at a multiple of this on all legs */
     struct rpmi_queued *queue; /* ring, by the number of the record */
     uint32_t inflight_max;     /* its length */
     unsigned char *ring;       /* payloads of queued records */
@@ -50,7 +53,9 @@ struct rpmi_legs {
     int dead;               /* 0, or why fewer than acks legs are left */
     struct {
         uint64_t given; /* records that its log has taken */
-        uint64_t acked; /* of these, so many are at the log's level. Stays when it is dropped */
+        uint64_t ended; /* of these, so many are at the log's level */
+        uint64_t acked; /* the most that ever were, also before it was dropped; it may have to take
+                           some again when it rejoins */
         uint64_t progress_ns; /* when it acknowledged last, or had nothing to acknowledge */
     } of[RPMI_COPIES_MAX];
 };
@@ -63,6 +68,16 @@ void rpmi_legs_close(struct rpmi_legs *legs);
 /* After a round that succeeded: append at its tail to the members that it has sealed. What was
  * submitted before is forgotten. */
 void rpmi_legs_begin(struct rpmi_legs *legs, const struct rpmi_round *round);
+
+/*
+ * Use the dropped leg @i again, without a round, after rpm_conn_reconnect() of its connection: if
+ * it was sealed in this epoch and no other writer has claimed it since, this client claims the same
+ * epoch again, copies what the member lacks from another leg, and gives it the queued records.
+ * Blocks for as long as the copy takes. After an error it stays dropped: RPM_E_FENCED: another
+ * writer has claimed it, or it was not sealed in this epoch; RPM_E_QUORUM: its memory was lost.
+ * After both only a round brings it back. Or legs->dead; else as rpmi_member_attach(), rpmi_fill().
+ */
+int rpmi_legs_rejoin(struct rpmi_legs *legs, uint32_t i);
 
 /* The largest payload that can be submitted. */
 uint64_t rpmi_legs_record_max(const struct rpmi_legs *legs);

@@ -49,9 +49,7 @@ static const char *reason_of(int err)
                                   : "its server does not answer";
 }
 
-/* Has the memory that the epoch was sealed in been lost since, at a level that does not survive
- * that? */
-static const char *life_lost(const struct rpmi_round *round, const struct rpm_log *log)
+const char *rpmi_leg_lost(const struct rpm_log *log, uint32_t level)
 {
     bool durable =
         (log->head.flags & RPMI_HEAD_DURABLE) != 0 && log->conn->link->facts.domain_declared != 1;
@@ -60,7 +58,7 @@ static const char *life_lost(const struct rpmi_round *round, const struct rpm_lo
         return NULL;
     if (!durable && (log->lasts & RPMI_REPLY_BOOT_LASTS) == 0)
         return "its machine was started again, which the records' level does not survive";
-    if (round->level < RPM_PROCESS && (log->lasts & RPMI_REPLY_RUN_LASTS) == 0)
+    if (level < RPM_PROCESS && (log->lasts & RPMI_REPLY_RUN_LASTS) == 0)
         return "its server was started again, which the records' level does not survive";
     return NULL;
 }
@@ -93,7 +91,7 @@ static int look_at(struct rpmi_round *round, struct rpmi_leg *leg, struct rpmi_f
     found->wrong = NULL;
     found->wrong = rpmi_choose_lacks(found);
     if (found->wrong == NULL)
-        found->wrong = life_lost(round, log);
+        found->wrong = rpmi_leg_lost(log, round->level);
     return 0;
 }
 

@@ -40,6 +40,10 @@ struct rpmi_round {
     uint64_t filled;    /* out: bytes copied to members that lacked them */
 };
 
+/* Was the memory that the log's epoch was sealed in lost since, at a level that does not survive
+ * that? The reason, or NULL. @level: enum rpm_level of the set's logs. */
+const char *rpmi_leg_lost(const struct rpm_log *log, uint32_t level);
+
 /* The lowest epoch above those of all claims on the members that can be asked. RPM_E_CORRUPT: there
  * is none. */
 int rpmi_round_epoch(const struct rpmi_leg *legs, uint32_t n, uint32_t *epoch);

@@ -223,3 +223,69 @@ TEST_CASE("legs: a full log takes records again when it is trimmed", "[unit]")
     for (uint32_t i = 0; i < 3; i++)
         CHECK(set.writer.read(i).size() == 2);
 }
+
+TEST_CASE("legs: a member that was away comes back without a round", "[unit]")
+{
+    Set set(GENERATE(loop::synchronous(), loop::queued()));
+    bool again = GENERATE(false, true); // it goes away a second time
+    uint64_t lsn = 0;
+    Strings all = { "one" };
+
+    CHECK(set.writer.append("one", &lsn) == 3);
+    for (int round = 0; round < (again ? 2 : 1); round++) {
+        set.servers.all[1]->stop();
+        for (int i = 0; i < 12; i++) { // more than are queued
+            all.push_back("away " + std::to_string(i));
+            CHECK(set.writer.append(all.back(), &lsn) == 2);
+        }
+        REQUIRE(set.servers.all[1]->start() == 0);
+        CHECK_FALSE(set.writer.leg(1).sealed);
+        REQUIRE(set.writer.rejoin(1) == 0);
+        all.push_back("back");
+        CHECK(set.writer.append("back", &lsn) == 3);
+    }
+    for (uint32_t i = 0; i < 3; i++)
+        CHECK(set.writer.read(i) == all);
+    CHECK(set.frames(0) == set.frames(1));
+    // It counts: the record is acknowledged by it and one other.
+    set.servers.all[0]->stop();
+    CHECK(set.writer.append("last", &lsn) == 2);
+}
+
+TEST_CASE("legs: a member that another writer has claimed needs a round", "[unit]")
+{
+    Set set;
+    uint64_t lsn = 0;
+
+    CHECK(set.writer.append("one", &lsn) == 3);
+    set.writer.link(1)->drop();
+    CHECK(set.writer.append("two", &lsn) == 2);
+    {
+        loop::Conn conn(*set.servers.all[1], set.servers.shape.setup);
+        loop::Log log;
+        rpm_log_opts opts = set.servers.opts(RPM_LOG_WRITE);
+        rpmi_member member = set.servers.member(1);
+
+        REQUIRE(rpmi_member_open(conn, "copy", &opts, &member, &log.log) == 0);
+        REQUIRE(rpmi_member_claim(log, set.writer.last.epoch + 1, 0) == 0);
+    }
+    CHECK(set.writer.rejoin(1) == RPM_E_FENCED);
+    CHECK(set.writer.append("three", &lsn) == 2);
+    REQUIRE(set.writer.round() == 0);
+    CHECK(set.writer.append("four", &lsn) == 3);
+    CHECK(set.writer.read(1) == Strings{ "one", "two", "three", "four" });
+}
+
+TEST_CASE("legs: a member whose memory was lost needs a round", "[unit]")
+{
+    Set set;
+    uint64_t lsn = 0;
+
+    CHECK(set.writer.append("one", &lsn) == 3);
+    set.servers.all[1]->power_cut();
+    CHECK(set.writer.append("two", &lsn) == 2);
+    REQUIRE(set.servers.all[1]->start() == 0);
+    set.writer.link(1)->link.facts.domain_declared = 1; // lives count
+    CHECK(set.writer.rejoin(1) == RPM_E_QUORUM);
+    CHECK(members::text_has("its machine was started again"));
+}

@@ -158,6 +158,12 @@ class Writer
             held += legs_[i].sealed && legs.of[i].acked == legs.submitted ? 1 : 0;
         return held;
     }
+    int rejoin(uint32_t i)
+    {
+        int err = rpm_conn_reconnect(*conns_[i]);
+
+        return err != 0 ? err : rpmi_legs_rejoin(&legs, i);
+    }
     std::vector<std::string> read(uint32_t i)
     {
         std::vector<std::string> all;

@@ -24,11 +24,19 @@ struct Wrong {
     std::string text;
 };
 
+// What worlds have done.
+struct Tally {
+    uint64_t rounds = 0;
+    uint64_t acknowledged = 0;
+    uint64_t filled = 0; // bytes
+    uint64_t rejoined = 0;
+};
+
 class World
 {
   public:
-    World(uint64_t seed, const Shape &shape)
-        : servers_(shape), forgetful_(shape.copies), base_(shape.copies)
+    World(uint64_t seed, const Shape &shape, Tally &tally)
+        : tally_(tally), servers_(shape), forgetful_(shape.copies), base_(shape.copies)
     {
         rpmi_rng_seed(&rng_, seed);
     }
@@ -49,9 +57,6 @@ class World
         must(last->round(), "the last round");
         check(*last);
     }
-    uint64_t rounds = 0;
-    uint64_t acknowledged = 0;
-    uint64_t filled = 0;
 
   private:
     struct Session {
@@ -145,8 +150,8 @@ class World
             must(err, "a round");
         if (err != 0)
             return;
-        rounds++;
-        filled += session.writer->last.filled;
+        tally_.rounds++;
+        tally_.filled += session.writer->last.filled;
         session.acked_lsn = session.end_lsn = session.writer->last.tail_lsn;
         for (uint32_t i = 0; i < servers_.shape.copies; i++)
             if (session.writer->leg(i).sealed) {
@@ -166,8 +171,26 @@ class World
             append(session);
         if (session.works && below(3) == 0)
             trim(session);
+        for (uint32_t i = 0; i < servers_.shape.copies && session.works; i++)
+            if (below(2) == 0 && !session.writer->leg(i).sealed &&
+                session.writer->leg(i).log != nullptr && servers_.all[i]->up)
+                rejoin(session, i);
         if (below(4) == 0)
             spoil(*session.writer);
+    }
+
+    void rejoin(Session &session, uint32_t i)
+    {
+        int err = session.writer->rejoin(i);
+
+        if (err != 0 && err != RPM_E_FENCED && err != RPM_E_QUORUM && err != RPM_E_LOST &&
+            err != RPM_E_CORRUPT)
+            must(err, "a rejoin");
+        if (err != 0)
+            return;
+        tally_.rejoined++;
+        forgetful_[i] = false;
+        check(*session.writer);
     }
 
     // Up to three records at a time.
@@ -194,7 +217,7 @@ class World
             if (done.status != 0)
                 continue;
             records_[done.lsn] = sent[ended].second;
-            acknowledged++;
+            tally_.acknowledged++;
             session.acked_lsn = done.lsn;
         }
         if (ended != sent.size())
@@ -323,6 +346,7 @@ class World
                 throw Wrong{ "two sealed members differ" };
     }
 
+    Tally &tally_;
     Servers servers_;
     rpmi_rng rng_ = {};
     std::vector<Session> writers_;
@@ -356,11 +380,12 @@ Shape shape_of(const Size &size, uint32_t level, bool queued)
 }
 
 // Runs worlds until one goes wrong: the number of its seed and what went wrong.
-std::string run_worlds(uint64_t first, uint64_t count, const Size &size, uint32_t level)
+std::string run_worlds(uint64_t first, uint64_t count, const Size &size, uint32_t level,
+                       Tally &tally)
 {
     for (uint64_t seed = first; seed < first + count; seed++)
         try {
-            World(seed, shape_of(size, level, seed % 2 == 0)).run(60);
+            World(seed, shape_of(size, level, seed % 2 == 0), tally).run(60);
         } catch (const Wrong &wrong) {
             return "seed " + std::to_string(seed) + ": " + wrong.text;
         }
@@ -474,9 +499,14 @@ TEST_CASE("round: worlds of writers and servers lose no acknowledged record", "[
 {
     Size size = GENERATE(from_range(std::begin(SIZES), std::end(SIZES)));
     uint32_t level = GENERATE(RPM_DURABLE, RPM_PROCESS, RPM_VISIBLE);
+    Tally tally;
 
     CAPTURE(size.copies, size.acks, level);
-    CHECK(run_worlds(first_seed(1), rounds(60), size, level) == "");
+    CHECK(run_worlds(first_seed(1), rounds(60), size, level, tally) == "");
+    CHECK(tally.rounds > 60);
+    CHECK(tally.acknowledged > 200);
+    CHECK((tally.filled > 0) == (size.copies > 1));
+    CHECK((tally.rejoined > 0) == (size.copies > size.acks));
 }
 
 TEST_CASE("round: worlds lose a record if a rule is removed", "[unit]")
@@ -493,11 +523,12 @@ TEST_CASE("round: worlds lose a record if a rule is removed", "[unit]")
 
     for (const Rule &rule : RULES) {
         std::string wrong;
+        Tally tally;
 
         rpmi_canary_now = rule.canary;
         for (uint32_t level : { RPM_DURABLE, RPM_PROCESS, RPM_VISIBLE })
             for (const Size &size : { Size{ 3, 2 }, Size{ 5, 3 } })
-                wrong += wrong.empty() ? run_worlds(1, 400, size, level) : "";
+                wrong += wrong.empty() ? run_worlds(1, 400, size, level, tally) : "";
         rpmi_canary_now = RPMI_CANARY_NONE;
         INFO(rule.without);
         CHECK(wrong != "");
