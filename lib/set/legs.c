@@ -151,19 +151,21 @@ static void reap(struct rpmi_legs *legs, uint32_t i)
                 drop(legs, i, done[k].status);
                 break;
             }
-            legs->of[i].ended++;
-            RPM_ASSERT(legs->of[i].ended <= legs->of[i].given);
-            if (legs->of[i].ended > legs->of[i].acked)
-                legs->of[i].acked = legs->of[i].ended;
+            legs->of[i].acked++;
+            RPM_ASSERT(legs->of[i].acked <= legs->of[i].given);
         }
-        if (n < 0)
+        if (n < 0 && legs->legs[i].sealed)
             drop(legs, i, n);
         if (n > 0 && legs->legs[i].sealed)
             legs->of[i].progress_ns = now_of(&legs->legs[i]);
     }
+    /* A link may be lost while nothing is outstanding. */
+    if (legs->legs[i].sealed && legs->legs[i].log->dead != 0)
+        drop(legs, i, legs->legs[i].log->dead);
 }
 
-/* How many records at least @wanted members have acknowledged. */
+/* How many records at least @wanted legs have acknowledged. A member that was dropped may have lost
+ * its memory meanwhile, so it does not count any more. */
 static uint64_t acked_by(const struct rpmi_legs *legs, uint32_t wanted)
 {
     uint64_t most = 0;
@@ -172,8 +174,8 @@ static uint64_t acked_by(const struct rpmi_legs *legs, uint32_t wanted)
         uint32_t as_many = 0;
 
         for (uint32_t k = 0; k < legs->n; k++)
-            as_many += legs->of[k].acked >= legs->of[i].acked;
-        if (as_many >= wanted && legs->of[i].acked > most)
+            as_many += legs->legs[k].sealed && legs->of[k].acked >= legs->of[i].acked;
+        if (legs->legs[i].sealed && as_many >= wanted && legs->of[i].acked > most)
             most = legs->of[i].acked;
     }
     return most;
@@ -185,10 +187,11 @@ static void count_acknowledged(struct rpmi_legs *legs)
     uint64_t committed = acked_by(legs, needed(legs));
     uint64_t shared_lsn = UINT64_MAX;
 
-    RPM_ASSERT(committed >= legs->committed && committed <= legs->submitted);
-    if (committed > legs->committed)
+    RPM_ASSERT(committed <= legs->submitted);
+    if (committed > legs->committed) {
         legs->committed_lsn = record(legs, committed - 1)->end_lsn;
-    legs->committed = committed;
+        legs->committed = committed;
+    }
     for (uint32_t i = 0; i < legs->n; i++)
         if (legs->legs[i].sealed && legs->legs[i].log->acked_lsn < shared_lsn)
             shared_lsn = legs->legs[i].log->acked_lsn;
@@ -215,9 +218,9 @@ static void drop_silent(struct rpmi_legs *legs)
 
         if (!leg->sealed)
             continue;
-        if (legs->of[i].ended == legs->submitted)
+        if (legs->of[i].acked == legs->submitted)
             legs->of[i].progress_ns = now_of(leg);
-        else if (legs->of[i].ended < legs->committed && count(legs) > legs->acks &&
+        else if (legs->of[i].acked < legs->committed && count(legs) > legs->acks &&
                  now_of(leg) - legs->of[i].progress_ns > legs->suspect_ns)
             drop(legs, i, RPM_E_TIMEDOUT);
     }
@@ -241,7 +244,7 @@ static uint32_t foremost(const struct rpmi_legs *legs)
     uint32_t best = legs->n;
 
     for (uint32_t i = 0; i < legs->n; i++)
-        if (legs->legs[i].sealed && (best == legs->n || legs->of[i].ended > legs->of[best].ended))
+        if (legs->legs[i].sealed && (best == legs->n || legs->of[i].acked > legs->of[best].acked))
             best = i;
     RPM_ASSERT(best < legs->n);
     return best;
@@ -280,7 +283,7 @@ int rpmi_legs_rejoin(struct rpmi_legs *legs, uint32_t i)
     if (legs->dead != 0)
         return legs->dead;
     best = foremost(legs);
-    acked = legs->of[best].ended;
+    acked = legs->of[best].acked;
     RPM_ASSERT(acked >= oldest(legs)); /* the records behind are queued */
     err = rpmi_member_attach(legs->legs[i].log);
     if (err == 0)
@@ -288,9 +291,7 @@ int rpmi_legs_rejoin(struct rpmi_legs *legs, uint32_t i)
     if (err != 0)
         return err;
     begin_leg(legs, i);
-    legs->of[i].given = legs->of[i].ended = acked;
-    if (acked > legs->of[i].acked)
-        legs->of[i].acked = acked;
+    legs->of[i].given = legs->of[i].acked = acked;
     legs->legs[i].sealed = true;
     feed(legs, i);
     return 0;
@@ -418,7 +419,7 @@ static void wait_for_one(struct rpmi_legs *legs)
     for (uint32_t i = 0; i < legs->n; i++) {
         struct rpmi_leg *leg = &legs->legs[i];
 
-        if (leg->sealed && legs->of[i].ended < legs->of[i].given) {
+        if (leg->sealed && legs->of[i].acked < legs->of[i].given) {
             (void)rpmi_conn_wait_until(leg->log->conn, now_of(leg) + WAIT_NS);
             return;
         }

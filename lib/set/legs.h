@@ -5,8 +5,8 @@
  *
  * Invariants
  *   the legs' frames are the same, byte by byte: LSN, epoch, length, lag and checksum
- *   committed <= submitted; committed is the acks-th largest count of records that a member has
- *     acknowledged in this epoch, so records are acknowledged in their order
+ *   committed <= submitted; committed is the highest that the acks-th largest count of records that
+ *     the legs have acknowledged ever was, so records are acknowledged in their order
  *   a record stays queued until it is acknowledged and every leg has taken it
  *   a leg that fails is dropped; so is one that alone keeps the queue full, or acknowledges nothing
  *     for suspect_ns, as long as acks others are left. A dropped leg gets no record before a round
@@ -52,10 +52,8 @@ struct rpmi_legs {
     uint64_t lag_lsn;       /* what the legs' next frames state: see rpmi_queued.shared_lsn */
     int dead;               /* 0, or why fewer than acks legs are left */
     struct {
-        uint64_t given; /* records that its log has taken */
-        uint64_t ended; /* of these, so many are at the log's level */
-        uint64_t acked; /* the most that ever were, also before it was dropped; it may have to take
-                           some again when it rejoins */
+        uint64_t given;       /* records that its log has taken */
+        uint64_t acked;       /* of these, so many are at the log's level */
         uint64_t progress_ns; /* when it acknowledged last, or had nothing to acknowledge */
     } of[RPMI_COPIES_MAX];
 };

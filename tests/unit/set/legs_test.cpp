@@ -289,3 +289,21 @@ TEST_CASE("legs: a member whose memory was lost needs a round", "[unit]")
     CHECK(set.writer.rejoin(1) == RPM_E_QUORUM);
     CHECK(members::text_has("its machine was started again"));
 }
+
+TEST_CASE("legs: what a dropped member had acknowledged does not count any more", "[unit]")
+{
+    Set set;
+
+    set.stall(1, true);
+    set.stall(2, true);
+    REQUIRE(set.submit("one") == 0);
+    CHECK(set.poll().empty());
+    CHECK(set.writer.legs.of[0].acked == 1);
+    set.servers.all[0]->power_cut(); // its memory may be lost
+    CHECK(set.poll().empty());
+    set.stall(1, false);
+    CHECK(set.poll().empty());
+    CHECK(set.writer.legs.of[1].acked == 1);
+    set.stall(2, false);
+    CHECK(set.poll() == std::vector<int>{ 0 });
+}
