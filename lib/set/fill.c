@@ -91,6 +91,20 @@ static int find_difference(struct rpm_log *log, struct rpm_log *best, uint64_t t
     return err;
 }
 
+/* A log that is sealed in its claim's epoch is trimmed by at most a ring at a time. */
+static int trim_as(struct rpm_log *log, const struct rpm_log *best)
+{
+    int err = 0;
+
+    while (err == 0 && log->head.trim_lsn < best->head.trim_lsn) {
+        uint64_t further = best->head.trim_lsn - log->head.trim_lsn;
+
+        err = rpmi_member_trim(log, log->head.trim_lsn +
+                                        (further < log->capacity ? further : log->capacity));
+    }
+    return err;
+}
+
 static int copy(struct rpm_log *log, struct rpm_log *best, uint64_t from, uint64_t to)
 {
     int err = 0;
@@ -112,7 +126,7 @@ static int copy(struct rpm_log *log, struct rpm_log *best, uint64_t from, uint64
 int rpmi_fill(struct rpm_log *log, struct rpm_log *best, uint64_t tail_lsn, uint64_t *filled)
 {
     uint64_t lsn;
-    int err = 0;
+    int err;
 
     RPM_ASSERT(log != best && log->write_key != 0 && best->write_key != 0);
     RPM_ASSERT(tail_lsn >= best->head.trim_lsn);
@@ -122,8 +136,7 @@ int rpmi_fill(struct rpm_log *log, struct rpm_log *best, uint64_t tail_lsn, uint
                          "log '%s' has a capacity of %" PRIu64 " bytes on one member and %" PRIu64
                          " on another; members have the same",
                          log->name, log->capacity, best->capacity);
-    if (log->head.trim_lsn < best->head.trim_lsn)
-        err = rpmi_log_trim_call(log, best->head.trim_lsn);
+    err = trim_as(log, best);
     lsn = log->head.trim_lsn;
     if (err == 0 && lsn > tail_lsn)
         err = rpmi_fail(RPM_E_CORRUPT,

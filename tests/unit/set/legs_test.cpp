@@ -307,3 +307,20 @@ TEST_CASE("legs: what a dropped member had acknowledged does not count any more"
     set.stall(2, false);
     CHECK(set.poll() == std::vector<int>{ 0 });
 }
+
+TEST_CASE("legs: a member that was away for many laps of the ring comes back", "[unit]")
+{
+    Set set(GENERATE(loop::synchronous(), loop::queued()));
+    uint64_t lsn = 0;
+
+    set.servers.all[1]->stop();
+    for (int i = 0; i < 100; i++) {
+        REQUIRE(set.writer.append(std::string(400, 'a'), &lsn) == 2);
+        REQUIRE(rpmi_legs_trim(&set.writer.legs, lsn) == 0);
+    }
+    REQUIRE(lsn > 4 * members::CAPACITY);
+    REQUIRE(set.servers.all[1]->start() == 0);
+    REQUIRE(set.writer.rejoin(1) == 0);
+    CHECK(set.writer.append("back", &lsn) == 3);
+    CHECK(set.writer.read(1) == Strings{ std::string(400, 'a'), "back" });
+}

@@ -286,10 +286,10 @@ class World
     {
         std::vector<std::vector<loop::Record>> logs;
 
-        for (rpmi_leg &leg : writer.all())
-            if (leg.sealed) {
+        for (uint32_t i = 0; i < servers_.shape.copies; i++)
+            if (writer.leg(i).sealed) {
                 logs.emplace_back();
-                if (!read(leg.log, logs.back()))
+                if (!read(writer.leg(i).log, forgetful_[i], logs.back()))
                     logs.pop_back();
             }
         for (const auto &log : logs) {
@@ -316,8 +316,8 @@ class World
                              " is lost" };
         records_.insert(here.begin(), here.end());
     }
-    // False: the link was lost.
-    static bool read(rpm_log *log, std::vector<loop::Record> &found)
+    // False: the link was lost, or the member is damaged, and it may be.
+    static bool read(rpm_log *log, bool damaged, std::vector<loop::Record> &found)
     {
         rpm_reader_opts opts = rpm_reader_opts_init();
         rpm_reader *reader = nullptr;
@@ -332,7 +332,7 @@ class World
             err = 0;
         }
         rpm_reader_close(&reader);
-        if (err != RPM_E_LOST)
+        if (err != RPM_E_LOST && !(damaged && err == RPM_E_CORRUPT))
             must(err, "read");
         return err == 0;
     }
@@ -504,7 +504,7 @@ TEST_CASE("round: worlds of writers and servers lose no acknowledged record", "[
     CAPTURE(size.copies, size.acks, level);
     CHECK(run_worlds(first_seed(1), rounds(60), size, level, tally) == "");
     CHECK(tally.rounds > 60);
-    CHECK(tally.acknowledged > 200);
+    CHECK(tally.acknowledged > 50);
     CHECK((tally.filled > 0) == (size.copies > 1));
     CHECK((tally.rejoined > 0) == (size.copies > size.acks));
 }
