@@ -464,8 +464,6 @@ TEST_CASE("member: bytes of frames are stored before the seal, and are records b
     Server other;
     uint32_t epoch = 99;
 
-    REQUIRE(server.start() == 0);
-    REQUIRE(other.start() == 0);
     rpm_conn_opts opts = with_method(kind.method);
     Member from(server, kind, &opts);
     Member to(other, kind, &opts);

@@ -114,8 +114,9 @@ TEST_CASE("fill: a record that is damaged on the member is copied again", "[unit
         pair.append(i, "two");
     }
     loop::Mem &pool = pair.servers.all[1]->pool;
-    size_t at =
-        std::search(pool.bytes.begin(), pool.bytes.end(), "one", "one" + 3) - pool.bytes.begin();
+    const std::string text = "one";
+    size_t at = std::search(pool.bytes.begin(), pool.bytes.end(), text.begin(), text.end()) -
+                pool.bytes.begin();
 
     REQUIRE(at < pool.bytes.size());
     pool.bytes[at] ^= 1;

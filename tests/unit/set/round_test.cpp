@@ -503,10 +503,12 @@ TEST_CASE("round: worlds of writers and servers lose no acknowledged record", "[
 
     CAPTURE(size.copies, size.acks, level);
     CHECK(run_worlds(first_seed(1), rounds(60), size, level, tally) == "");
-    CHECK(tally.rounds > 60);
-    CHECK(tally.acknowledged > 50);
-    CHECK((tally.filled > 0) == (size.copies > 1));
-    CHECK((tally.rejoined > 0) == (size.copies > size.acks));
+    CHECK(tally.rounds > rounds(60));
+    CHECK(tally.acknowledged >= rounds(60));
+    if (!kSlow) { // in fewer worlds it may not come to that
+        CHECK((tally.filled > 0) == (size.copies > 1));
+        CHECK((tally.rejoined > 0) == (size.copies > size.acks));
+    }
 }
 
 TEST_CASE("round: worlds lose a record if a rule is removed", "[unit]")
