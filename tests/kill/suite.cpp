@@ -155,8 +155,7 @@ class Round
 {
   public:
     Round(Bench *bench, const Options &options, uint64_t number, uint32_t life)
-        : bench_(bench), options_(options), chance_(options.seed, number), number_(number),
-          life_(life)
+        : bench_(bench), options_(options), chance_(options.seed, number), life_(life)
     {
         // A server stopped beyond the writer's deadline takes long, so that is rare.
         uint64_t roll = chance_.below(40);
@@ -416,7 +415,6 @@ class Round
     Bench *bench_;
     const Options &options_;
     Chance chance_;
-    uint64_t number_;
     uint32_t life_;
     Deed deed_;
     Process writer_;
