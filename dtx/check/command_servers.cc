@@ -24,7 +24,9 @@ namespace
 const char *const kPromoteExamples =
     "Stop the server first, and keep it stopped: clients that can still reach it would go on "
     "using\n"
-    "it. Name all lost servers in one command. May be interrupted and repeated.\n"
+    "it. A server that answers is refused. At a wrong URL no server answers, so check the URLs. "
+    "Name\n"
+    "all lost servers in one command. May be interrupted and repeated.\n"
     "Exit codes: 0 done, 2 wrong usage or impossible; then nothing has changed.\n"
     "Examples:\n"
     "  dtx-check promote --server 1 shm:/tmp/a shm:/tmp/b shm:/tmp/c   /tmp/b is lost\n";
@@ -38,6 +40,7 @@ const char *const kRestoreExamples =
 struct ServerOptions {
     Wanted wanted;
     bool json = false;
+    bool force = false; /* of promote */
 };
 
 std::shared_ptr<ServerOptions> add_options(CLI::App &app, const char *about, const char *examples)
@@ -69,7 +72,7 @@ int promote(const ServerOptions &options)
 {
     std::set<uint32_t> named(options.wanted.absent.begin(), options.wanted.absent.end());
     Found database = find_database(options.wanted);
-    Recovery recovery = database.cluster->promote({ named.begin(), named.end() });
+    Recovery recovery = database.cluster->promote({ named.begin(), named.end() }, options.force);
 
     return report(options, database, recovery);
 }
@@ -88,6 +91,9 @@ Body add_promote(CLI::App &app)
     auto options =
         add_options(app, "Number of a lost server, from 0 on; may be repeated", kPromoteExamples);
 
+    app.add_flag("--force", options->force,
+                 "Do not ask whether the servers still answer: they cannot be stopped, and no "
+                 "client can reach them");
     return [options] { return guarded(options->wanted, [&] { return promote(*options); }); };
 }
 

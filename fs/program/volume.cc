@@ -252,6 +252,7 @@ struct ServerOptions {
     PlaceOptions place;
     std::string name;
     std::vector<uint32_t> servers;
+    bool force = false; /* of promote */
 };
 
 } // namespace
@@ -274,13 +275,17 @@ Body add_promote(CLI::App &app)
 {
     auto options = server_options(app, "a lost server by its place in the volume's list, from 0");
 
+    app.add_flag("--force", options->force,
+                 "do not ask whether the servers still answer: they cannot be stopped, and no "
+                 "client can reach them");
     app.footer("Stop the server first, and keep it stopped: mounts that can still reach it would "
-               "go on\nusing it. Name all lost servers in one command. May be interrupted and "
-               "repeated.");
+               "go on\nusing it. A server that answers is refused. At a wrong URL no server "
+               "answers, so check\nthe URLs. Name all lost servers in one command. May be "
+               "interrupted and repeated.");
     return [options] {
         OpenVolume open = find_volume(options->name, servers_of(options->place, options->name));
 
-        (void)open.cluster->promote(options->servers);
+        (void)open.cluster->promote(options->servers, options->force);
         return cli::kDone;
     };
 }

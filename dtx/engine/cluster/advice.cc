@@ -31,7 +31,8 @@ std::string operator_command(const Cluster &cluster, const char *what,
                              const std::vector<uint32_t> &servers)
 {
     if (cluster.schema().comment().starts_with(kVolumeMark))
-        return std::string("rpm-fs ") + what + " " + cluster.schema().name() + options_of(servers);
+        return std::string("rpm-fs ") + what + " " + cluster.schema().name() + options_of(servers) +
+               " [--conf FILE or --url URL...]";
     return std::string("dtx-check ") + what + options_of(servers) + " URL...";
 }
 
@@ -45,11 +46,14 @@ static std::string listed(const View &view, uint32_t servers)
     return text;
 }
 
+/* The URL first: if it is wrong, no server answers there, and a promotion would take a live server
+ * out. */
 std::string away_advice(const Cluster &cluster, uint32_t server, const View &without)
 {
     View promoted = cluster.last_view();
     Placement left{ cluster.shards(), cluster.options().replicas, without };
     std::vector<uint32_t> lost;
+    std::string advice = "; first check its URL; if that is right, start the server again";
 
     DTX_ASSERT(server < cluster.shards());
     left.view.kill(server);
@@ -60,9 +64,9 @@ std::string away_advice(const Cluster &cluster, uint32_t server, const View &wit
             lost.push_back(other);
     for (uint32_t shard = 0; shard < cluster.shards(); shard++)
         if (left.copies(shard) == 0)
-            return "; start it again: without " + listed(left.view, cluster.shards()) + ", shard " +
+            return advice + ": without " + listed(left.view, cluster.shards()) + ", shard " +
                    std::to_string(shard) + " would have no copy left of its rows";
-    return "; start it again or, if it is permanently lost, continue without it: " +
+    return advice + ". Only if it is lost for good, continue without it: " +
            operator_command(cluster, "promote", lost);
 }
 

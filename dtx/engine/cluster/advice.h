@@ -19,12 +19,14 @@ namespace dtx
 {
 
 /* A command about servers: "dtx-check promote --server 1 URL...", or of a volume, which its comment
- * tells: "rpm-fs promote home --server 1". Without @servers: "--server N". */
+ * tells: "rpm-fs promote home --server 1 [--conf FILE or --url URL...]". Without @servers:
+ * "--server N". */
 std::string operator_command(const Cluster &cluster, const char *what,
                              const std::vector<uint32_t> &servers);
 
-/* About a server that does not answer: to start it, and to continue without it if other servers
- * have copies of all rows. @without: the servers that are dead in it are not used any more. */
+/* About a server that does not answer: to check its URL, to start it, and only if it is lost to
+ * continue without it, provided that other servers have copies of all rows. @without: the servers
+ * that are dead in it are not used any more. */
 std::string away_advice(const Cluster &cluster, uint32_t server, const View &without);
 
 /* About a server whose pool is lost or damaged: the commands that rebuild it, in order. */

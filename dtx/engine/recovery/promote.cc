@@ -70,7 +70,7 @@ class Change
     }
 
     Recovery recover();
-    Recovery promote(const std::vector<uint32_t> &dead);
+    Recovery promote(const std::vector<uint32_t> &dead, bool force);
     /* nullopt: the server is live already. */
     std::optional<Recovery> restore(uint32_t server);
     Recovery vacuum();
@@ -80,7 +80,6 @@ class Change
     uint64_t number_after(const StateQuery &answers) const;
     bool is_in_force(const StateQuery &answers, const View &view) const;
     void expect_copies(const View &view) const;
-    void check_promotion(const View &next, const std::vector<uint32_t> &dead) const;
     void propose_to_all(const View &view);
     void accept_by_all(const View &view);
     void copy_bytes(ServerConnection &from, ServerConnection &to, uint32_t shard, uint64_t begin,
@@ -174,21 +173,31 @@ Recovery Change::recover()
     return all.recovery();
 }
 
-/* Throws Error if a server answers that has a part of the database. A server that was started with
- * an empty pool has no part: no session can be using it. */
+/* Throws Error unless a server has stopped, as far as that can be seen from here: if it answers and
+ * has a part of the database, if it has its maximum of clients, or if the host's name in its URL
+ * has no address. A server that was started with an empty pool has no part: no session can be using
+ * it. */
 static void expect_stopped(const Cluster &cluster, uint32_t server)
 {
+    std::string found = server_name(cluster, server) + " still answers, and has shards of '" +
+                        cluster.schema().name() + "'";
+
+    DTX_ASSERT(server < cluster.shards());
     try {
         RawConnection connection(cluster, server);
 
         if (shards_on(connection.get()).count(cluster.schema().name()) == 0)
             return;
-    } catch (const Fenced &) {
+    } catch (const Away &) {
         return;
+    } catch (const Fenced &refusal) {
+        if (refusal.code() != RPM_E_REFUSED) /* it was lost while it was asked */
+            return;
+        found = refusal.what();
     }
-    throw Error(RPM_E_BUSY,
-                server_name(cluster, server) +
-                    " still answers; stop it before promoting another server in its place");
+    throw Error(RPM_E_BUSY, found + "; only a stopped server is promoted away: if this one is not "
+                                    "lost, leave it in; if it is, stop it and repeat this, with "
+                                    "--force if it cannot be stopped and no client can reach it");
 }
 
 /* Had all servers accepted @view before this command began? */
@@ -208,16 +217,7 @@ void Change::expect_copies(const View &view) const
                    "first");
 }
 
-void Change::check_promotion(const View &next, const std::vector<uint32_t> &dead) const
-{
-    expect_copies(next);
-    for (uint32_t server : dead) {
-        DTX_ASSERT(!next.alive(server));
-        expect_stopped(cluster_, server);
-    }
-}
-
-Recovery Change::promote(const std::vector<uint32_t> &dead)
+Recovery Change::promote(const std::vector<uint32_t> &dead, bool force)
 {
     View gone;
 
@@ -234,7 +234,10 @@ Recovery Change::promote(const std::vector<uint32_t> &dead)
         next.kill(server);
     if (next == base && is_in_force(answers, base))
         return {};
-    check_promotion(next, dead);
+    expect_copies(next);
+    for (uint32_t server : dead)
+        if (!force)
+            expect_stopped(cluster_, server);
     open(base, next);
     if (next != base) {
         accept_by_all(base);
@@ -483,10 +486,10 @@ Recovery Cluster::vacuum() const
     return retry_change(*this, [](Change &change) { return change.vacuum(); });
 }
 
-Recovery Cluster::promote(const std::vector<uint32_t> &dead) const
+Recovery Cluster::promote(const std::vector<uint32_t> &dead, bool force) const
 {
     expect_servers(*this, dead);
-    return retry_change(*this, [&](Change &change) { return change.promote(dead); });
+    return retry_change(*this, [&](Change &change) { return change.promote(dead, force); });
 }
 
 Recovery Cluster::restore(uint32_t server) const

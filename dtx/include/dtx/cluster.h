@@ -146,13 +146,15 @@ class Cluster
      * stopped the servers in @dead, and may start one again only to restore() it: sessions that can
      * still reach one would go on reading it. A server that was promoted away lacks the commits
      * made since: if all others are lost later, the database must not be started again from that
-     * server.
+     * server. @force: do not ask the servers in @dead whether they answer; the caller knows that no
+     * session can reach them.
      *
      * May be interrupted and repeated, or ended by recover(). Does nothing if the servers are dead
      * already. Throws Error; then the view has not changed, but sessions may have been fenced:
-     * RPM_E_INVAL (no such server), RPM_E_BUSY (the server still answers), RPM_E_NOCAP (a shard
-     * would have no copy left). */
-    Recovery promote(const std::vector<uint32_t> &dead) const;
+     * RPM_E_INVAL (no such server), RPM_E_NOCAP (a shard would have no copy left), RPM_E_BUSY
+     * (without @force: the server answers and has a shard of the database, or has its maximum of
+     * clients, or the host of its URL has no address). */
+    Recovery promote(const std::vector<uint32_t> &dead, bool force = false) const;
 
     /* Use a server again that was promoted away, or an empty one that is now at its URL: fences all
      * sessions, empties the server's old logs and copies its shards to it. Sessions join again. May

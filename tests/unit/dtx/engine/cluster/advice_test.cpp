@@ -30,7 +30,10 @@ dtx::View without(const std::vector<uint32_t> &dead)
 }
 
 const std::string kContinue =
-    "; start it again or, if it is permanently lost, continue without it: ";
+    "; first check its URL; if that is right, start the server again. Only if it is lost for good, "
+    "continue without it: ";
+const std::string kStart = "; first check its URL; if that is right, start the server again";
+const std::string kPlace = " [--conf FILE or --url URL...]"; // of commands about a volume
 
 } // namespace
 
@@ -39,16 +42,16 @@ TEST_CASE("advice: the commands of a volume are those of rpm-fs", "[unit]")
     dtx::Cluster volume = cluster_of(3, 2, "rpmfs inodes=64 slabs=1");
     dtx::Cluster database = cluster_of(3, 2, "warehouses=2");
 
-    CHECK(operator_command(volume, "promote", { 1 }) == "rpm-fs promote home --server 1");
+    CHECK(operator_command(volume, "promote", { 1 }) == "rpm-fs promote home --server 1" + kPlace);
     CHECK(operator_command(volume, "restore", { 0, 2 }) ==
-          "rpm-fs restore home --server 0 --server 2");
+          "rpm-fs restore home --server 0 --server 2" + kPlace);
     CHECK(operator_command(database, "promote", { 1 }) == "dtx-check promote --server 1 URL...");
     CHECK(operator_command(database, "promote", {}) == "dtx-check promote --server N URL...");
-    CHECK(away_advice(volume, 1, {}) == kContinue + "rpm-fs promote home --server 1");
+    CHECK(away_advice(volume, 1, {}) == kContinue + "rpm-fs promote home --server 1" + kPlace);
     CHECK(rebuild_advice(volume, 1) ==
           "; if other servers have copies of all its shards, rebuild it from them: stop the "
-          "server, rpm-fs promote home --server 1, start it with an empty pool, rpm-fs restore "
-          "home --server 1");
+          "server, rpm-fs promote home --server 1" +
+              kPlace + ", start it with an empty pool, rpm-fs restore home --server 1" + kPlace);
 }
 
 TEST_CASE("advice: a promotion names all servers that are lost, and leaves a copy of all rows",
@@ -63,10 +66,9 @@ TEST_CASE("advice: a promotion names all servers that are lost, and leaves a cop
     CHECK(away_advice(two, 2, without({ 0 })) ==
           kContinue + "dtx-check promote --server 0 --server 2 URL...");
     CHECK(away_advice(two, 1, without({ 0 })) ==
-          "; start it again: without server 0 and server 1, shard 0 would have no copy left of its "
-          "rows");
+          kStart + ": without server 0 and server 1, shard 0 would have no copy left of its rows");
     CHECK(away_advice(one, 1, {}) ==
-          "; start it again: without server 1, shard 1 would have no copy left of its rows");
+          kStart + ": without server 1, shard 1 would have no copy left of its rows");
 }
 
 TEST_CASE("advice: servers that were promoted away before need no promotion", "[unit]")
@@ -78,10 +80,10 @@ TEST_CASE("advice: servers that were promoted away before need no promotion", "[
     three.remember(view);
     CHECK(away_advice(three, 1, {}) == kContinue + "dtx-check promote --server 1 URL...");
     CHECK(away_advice(three, 1, view) == kContinue + "dtx-check promote --server 1 URL...");
-    CHECK(
-        away_advice(three, 1, without({ 3 })) ==
-        "; start it again: without server 0 and server 1 and server 3, shard 3 would have no copy "
-        "left of its rows");
+    CHECK(away_advice(three, 1, without({ 3 })) ==
+          kStart +
+              ": without server 0 and server 1 and server 3, shard 3 would have no copy left of "
+              "its rows");
 }
 
 TEST_CASE("advice: a refusal by a server that is there, or by the resolver, has its own", "[unit]")

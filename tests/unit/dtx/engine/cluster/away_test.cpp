@@ -86,7 +86,7 @@ TEST_CASE("dtx: a waiting session tells the operator which server is missing and
     std::string why = why_of([&] { Session session(waiting, 0); });
 
     CHECK(contains(why, server + " does not answer: "));
-    CHECK(contains(why, "start it again or, if it is permanently lost, continue without it: "
+    CHECK(contains(why, "start the server again. Only if it is lost for good, continue without it: "
                         "dtx-check promote --server 1 URL..."));
     REQUIRE(told.size() == 1);
     CHECK(contains(told[0], server + " does not answer: "));
@@ -108,9 +108,9 @@ TEST_CASE("dtx: no promotion is advised of a server that has the only copy of ro
     }());
 
     single.servers[1]->stop();
-    CHECK(
-        contains(why_of([&] { Session session(lone, 0); }),
-                 "start it again: without server 1, shard 1 would have no copy left of its rows"));
+    CHECK(contains(why_of([&] { Session session(lone, 0); }),
+                   "start the server again: without server 1, shard 1 would have no copy left of "
+                   "its rows"));
 
     // A database that is being made has no copies yet.
     options.replicas = 2;
@@ -128,8 +128,8 @@ TEST_CASE("dtx: no promotion is advised of a server that has the only copy of ro
     std::string why = why_of([&] { (void)impatient.promote({ 0 }); });
 
     CHECK(contains(why, "server 1 (" + options.urls[1] + ") does not answer: "));
-    CHECK(contains(why, "start it again: without server 0 and server 1, shard 0 would have no copy "
-                        "left of its rows"));
+    CHECK(contains(why, "start the server again: without server 0 and server 1, shard 0 would have "
+                        "no copy left of its rows"));
 }
 
 TEST_CASE("dtx: a server at its maximum of clients is not taken for one that is lost", "[unit]")
@@ -152,6 +152,10 @@ TEST_CASE("dtx: a server at its maximum of clients is not taken for one that is 
         CHECK(contains(text, "; end one of its clients, or start it with a larger --clients"));
         CHECK(!contains(text, "promote"));
     }
+    why = why_of([&] { (void)impatient.promote({ 0 }); });
+    CHECK(contains(why, "the server has 64 clients, its maximum"));
+    CHECK(contains(why, "; only a stopped server is promoted away"));
+    CHECK(code_of([&] { (void)impatient.promote({ 0 }, true); }) == 0);
 }
 
 TEST_CASE("dtx: a host without an address is not taken for a server that is lost", "[unit]")
@@ -167,6 +171,10 @@ TEST_CASE("dtx: a host without an address is not taken for a server that is lost
     CHECK(contains(why, "no address of 'no.such.host.invalid' is known"));
     CHECK(contains(why, "; correct the host's name in the URL, or have the system know"));
     CHECK(!contains(why, "promote"));
+    why = why_of([&] { (void)wrong.promote({ 2 }); });
+    CHECK(contains(why, "no address of 'no.such.host.invalid' is known"));
+    CHECK(contains(why, "; only a stopped server is promoted away"));
+    CHECK(code_of([&] { (void)wrong.promote({ 2 }, true); }) == 0);
 }
 
 TEST_CASE(

@@ -130,6 +130,22 @@ TEST_CASE("dtx: invalid promotions and restorations are refused", "[unit]")
     }
 }
 
+TEST_CASE("dtx: a server that answers is promoted away only by force", "[unit]")
+{
+    RestartableDatabase db(2);
+    std::string url = db.cluster->options().urls[1];
+
+    CHECK(contains(why_of([&] { db.cluster->promote({ 1 }); }),
+                   "server 1 (" + url +
+                       ") still answers, and has shards of 'test'; only a "
+                       "stopped server is promoted away"));
+    CHECK(db.cluster->dead().empty());
+    CHECK(code_of([&] { db.cluster->promote({ 1 }, true); }) == 0);
+    CHECK(db.cluster->dead() == std::vector<uint32_t>{ 1 });
+    CHECK(code_of([&] { db.cluster->restore(1); }) == 0);
+    CHECK(db.cluster->dead().empty());
+}
+
 TEST_CASE("dtx: servers in another order are refused, even if each has a copy of all shards",
           "[unit]")
 {
