@@ -152,6 +152,18 @@ int rpmi_auth_make(struct rpmi_transcript *transcript, const char *secret,
     return auth_mac(transcript, secret, to + AUTH_AT_MAC);
 }
 
+int rpmi_secret_denied(bool server_has, bool given)
+{
+    RPM_ASSERT(server_has || given); /* otherwise they are equal */
+    return rpmi_fail(RPM_E_DENIED,
+                     !server_has ? "the server takes no secret: leave out --secret-file (of the "
+                                   "library: rpm_conn_opts.secret)"
+                     : given     ? "the secret is not the server's: name the file with that one by "
+                                   "--secret-file (of the library: rpm_conn_opts.secret)"
+                                 : "no secret was given, and the server asks for one: name its "
+                                   "file by --secret-file (of the library: rpm_conn_opts.secret)");
+}
+
 int rpmi_auth_get(const struct rpmi_transcript *transcript, const char *secret,
                   struct rpmi_auth *auth)
 {
@@ -165,11 +177,12 @@ int rpmi_auth_get(const struct rpmi_transcript *transcript, const char *secret,
         err = auth_mac(transcript, secret, mac);
     if (err != 0)
         return err;
-    if (!rpmi_mac_same(mac, from + AUTH_AT_MAC))
-        return rpmi_fail(RPM_E_DENIED,
-                         "the secret is not the server's, or none was given: name its "
-                         "file by --secret-file (of the library: "
-                         "rpm_conn_opts.secret)");
+    if (!rpmi_mac_same(mac, from + AUTH_AT_MAC)) {
+        err = auth_mac(transcript, "", mac);
+        return err != 0
+                   ? err
+                   : rpmi_secret_denied(secret[0] != '\0', !rpmi_mac_same(mac, from + AUTH_AT_MAC));
+    }
     wrong = rpmi_layout_get(&rpmi_auth_layout, from, &found);
     if (wrong != NULL)
         return rpmi_fail(RPM_E_PROTO, "an auth message with %s", wrong);

@@ -72,6 +72,10 @@ int rpmi_challenge_get(const void *bytes, size_t len);
 int rpmi_auth_make(struct rpmi_transcript *transcript, const char *secret,
                    const struct rpmi_auth *auth);
 
+/* RPM_E_DENIED, with a text about the secret of a client. @server_has, @given: does the server ask
+ * for one, did the client give one? */
+int rpmi_secret_denied(bool server_has, bool given);
+
 /* Judge @transcript->auth: 0, RPM_E_PROTO, RPM_E_DENIED (wrong secret), RPM_E_NOMEM. */
 int rpmi_auth_get(const struct rpmi_transcript *transcript, const char *secret,
                   struct rpmi_auth *auth);

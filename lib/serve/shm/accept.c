@@ -194,12 +194,7 @@ static int judge_hello(const struct rpm_server *server, const void *bytes, size_
     if (err != 0)
         return err;
     if (!same_secret(server->secret, hello->secret))
-        return rpmi_fail(RPM_E_DENIED,
-                         server->secret[0] == '\0'
-                             ? "the server takes no secret: leave out --secret-file (of the "
-                               "library: rpm_conn_opts.secret)"
-                             : "the secret is not the server's, or none was given: name its "
-                               "file by --secret-file (of the library: rpm_conn_opts.secret)");
+        return rpmi_secret_denied(server->secret[0] != '\0', hello->secret[0] != '\0');
     return 0;
 }
 

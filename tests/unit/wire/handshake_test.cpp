@@ -79,6 +79,21 @@ TEST_CASE("handshake: another secret is refused by client and server", "[wire]")
     }
 }
 
+TEST_CASE("handshake: the server tells a wrong secret from none, and from one too many", "[wire]")
+{
+    auto refusal = [](const char *server, const char *client) {
+        rpmi_transcript transcript = sample_transcript(client);
+        rpmi_auth auth;
+
+        CHECK(rpmi_auth_get(&transcript, server, &auth) == RPM_E_DENIED);
+        return std::string(rpm_last_error());
+    };
+
+    CHECK(refusal("open sesame", "sesame").find("the secret is not the server's: ") == 0);
+    CHECK(refusal("open sesame", "").find("no secret was given, and the server asks for one") == 0);
+    CHECK(refusal("", "sesame").find("the server takes no secret: leave out") == 0);
+}
+
 TEST_CASE("handshake: a recorded auth message is refused under another challenge", "[wire]")
 {
     rpmi_transcript recorded = sample_transcript("open sesame");
