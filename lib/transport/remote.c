@@ -58,6 +58,14 @@ int rpmi_remote_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SE
     return 0;
 }
 
+int rpmi_remote_late(void)
+{
+    return rpmi_fail(RPM_E_TIMEDOUT,
+                     "the server accepts connections, but did not answer in time: it is stopped or "
+                     "overloaded; continue it, or reconnect with more time (of the library: "
+                     "rpm_conn_opts.timeout_us)");
+}
+
 int rpmi_remote_same_facts(const struct rpm_facts *before, const struct rpm_facts *now)
 {
     if (before->domain == now->domain && before->methods == now->methods &&

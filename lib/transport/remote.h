@@ -31,6 +31,9 @@ static inline int rpmi_remote_check_kinds(const struct rpmi_op *ops, uint32_t n,
     return 0;
 }
 
+/* RPM_E_TIMEDOUT: a server that has accepted the connection did not answer before the deadline. */
+int rpmi_remote_late(void);
+
 /* Check a link's options. 0 and the secret copied, "" for none; or RPM_E_INVAL. */
 int rpmi_remote_take_opts(const struct rpmi_link_opts *opts, char secret[RPMI_SECRET_BYTES]);
 

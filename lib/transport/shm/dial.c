@@ -62,8 +62,9 @@ static int connect_socket(const char *path, uint64_t deadline_ns, int *sock)
         (void)close(fd);
         if (err == EAGAIN)
             return rpmi_fail(RPM_E_TIMEDOUT,
-                             "the server at %s took no connection before the deadline; try again, "
-                             "or with a longer timeout_us",
+                             "the server at %s took no connection in time: it is stopped or "
+                             "overloaded; try again, or allow more time (of the library: "
+                             "rpm_conn_opts.timeout_us)",
                              path);
         return connect_failed(path, err);
     }

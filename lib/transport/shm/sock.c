@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "transport/remote.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -27,8 +28,7 @@ static int wait_for(int sock, short events, uint64_t deadline_ns)
 {
     if (rpmi_fd_wait(sock, events, deadline_ns))
         return 0;
-    return rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer before the deadline; reconnect, or "
-                                     "connect with a longer timeout_us");
+    return rpmi_remote_late();
 }
 
 /* The peer closed the connection, or a socket call failed with @err. */

@@ -53,10 +53,11 @@ static int connect_failed(const struct rpmi_stream_name *name, int err)
         return rpmi_fail(RPM_E_PROTO, "%s is not a stream socket; check the name", where);
     case ETIMEDOUT:
     case EAGAIN:
-        return rpmi_fail(
-            RPM_E_TIMEDOUT,
-            "%s took no connection before the deadline; try again, or with a longer timeout_us",
-            where);
+        return rpmi_fail(RPM_E_TIMEDOUT,
+                         "%s took no connection in time; check the address, try again, or allow "
+                         "more time (of the "
+                         "library: rpm_conn_opts.timeout_us)",
+                         where);
     default:
         return rpmi_fail(RPM_E_REFUSED, "cannot connect to %s: %s", where, strerror(err));
     }

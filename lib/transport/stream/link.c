@@ -178,8 +178,7 @@ static int await_reply(struct rpmi_stream *stream, uint64_t deadline_ns)
             return err;
         now = rpmi_clock_ns();
         if (now >= deadline_ns)
-            return rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer before the deadline; "
-                                             "reconnect, or connect with a longer timeout_us");
+            return rpmi_remote_late();
         if (now >= spin_until)
             (void)rpmi_pipe_wait(&stream->pipe, false, deadline_ns);
     }

@@ -72,8 +72,9 @@ int rpmi_pipe_wait(const struct rpmi_pipe *pipe, bool sending, uint64_t deadline
     RPM_ASSERT(pipe->fd >= 0); /* poll() ignores a closed one, and would sleep till the deadline */
     if (rpmi_fd_wait(pipe->fd, sending ? POLLIN | POLLOUT : POLLIN, deadline_ns))
         return 0;
-    return rpmi_fail(RPM_E_TIMEDOUT, "the other side did not answer before the deadline; "
-                                     "reconnect, or connect with a longer timeout_us");
+    return rpmi_fail(RPM_E_TIMEDOUT, "the other side is connected, but did not answer in time: "
+                                     "it is stopped or overloaded; try again, or allow more time "
+                                     "(of the library: rpm_conn_opts.timeout_us)");
 }
 
 int rpmi_pipe_send_all(struct rpmi_pipe *pipe, const void *bytes, size_t len, uint64_t deadline_ns)

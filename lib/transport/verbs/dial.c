@@ -38,8 +38,8 @@ static int next_event(struct rpmi_verbs *verbs, uint64_t deadline_ns, struct rdm
                              strerror(errno));
         if (!rpmi_fd_wait(verbs->events->fd, POLLIN, deadline_ns))
             return rpmi_fail(RPM_E_TIMEDOUT,
-                             "%s:%s did not answer before the deadline; check the address, or "
-                             "connect with a longer timeout_us",
+                             "%s:%s did not answer in time; check the address, or allow more time "
+                             "(of the library: rpm_conn_opts.timeout_us)",
                              verbs->opts.to.host, verbs->opts.to.port);
     }
     return 0;

@@ -239,8 +239,8 @@ static int verbs_call(struct rpmi_link *link, const struct rpmi_call *call,
         err = verbs->broken ? RPM_E_LOST : rpmi_verbs_send(verbs, message, sizeof(message));
     }
     if (err == RPM_E_BUSY)
-        err = rpmi_fail(RPM_E_TIMEDOUT, "the server took no call before the deadline; reconnect, "
-                                        "or connect with a longer timeout_us");
+        err = rpmi_fail(RPM_E_TIMEDOUT, "the server took no call in time; reconnect, or allow "
+                                        "more time (of the library: rpm_conn_opts.timeout_us)");
     if (err == 0)
         err = rpmi_verbs_wait_flag(verbs, &verbs->replied, deadline_ns);
     if (err == 0)

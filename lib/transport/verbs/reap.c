@@ -310,7 +310,6 @@ int rpmi_verbs_wait_flag(struct rpmi_verbs *verbs, const bool *flag, uint64_t de
     int err = wait_until(verbs, flag_ready, flag, deadline_ns);
 
     if (err != 0)
-        return rpmi_fail(RPM_E_TIMEDOUT, "the server did not answer before the deadline; "
-                                         "reconnect, or connect with a longer timeout_us");
+        return rpmi_remote_late();
     return *flag ? 0 : RPM_E_LOST;
 }
