@@ -11,6 +11,10 @@
 #define RPMI_URL_BYTES_MAX 512u
 #define RPMI_URL_OPTIONS_MAX 16u
 
+/* Options of a URL to connect to that rpmi_link_open() takes out before a provider gets it. A
+ * provider has them among its known ones, for the error text. */
+#define RPMI_URL_TAKEN "agent", "carry", "calibration"
+
 struct rpmi_url {
     char text[RPMI_URL_BYTES_MAX]; /* backing store of the strings below */
     const char *scheme;

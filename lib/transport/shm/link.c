@@ -26,9 +26,9 @@
 
 static int parse_url(const struct rpmi_url *url, struct rpmi_shm *shm)
 {
-    static const char *const known[] = { "mode" };
+    static const char *const known[] = { "mode", RPMI_URL_TAKEN };
     const char *mode = rpmi_url_get(url, "mode", "auto");
-    int err = rpmi_url_known(url, known, 1);
+    int err = rpmi_url_known(url, known, sizeof(known) / sizeof(known[0]));
 
     if (err != 0)
         return err;

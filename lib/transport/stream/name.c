@@ -53,12 +53,13 @@ static int local_get(const char *address, bool serve, struct rpmi_stream_name *n
 
 int rpmi_stream_name_get(const struct rpmi_url *url, bool serve, struct rpmi_stream_name *name)
 {
-    static const char *const known[] = { "timeout_ms", "tls" };
+    static const char *const known[] = { "tls", "timeout_ms", RPMI_URL_TAKEN };
+    size_t own = serve ? 2 : sizeof(known) / sizeof(known[0]);
     int err;
 
     memset(name, 0, sizeof(*name));
     name->local = strcmp(url->scheme, "unix") == 0;
-    err = rpmi_url_known(url, known, name->local ? 1 : 2);
+    err = rpmi_url_known(url, known + name->local, own - name->local);
     if (err == 0)
         err = timeout_get(url, &name->timeout_ms);
     if (err != 0)

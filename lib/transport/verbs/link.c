@@ -58,7 +58,7 @@ static int take_switch(const struct rpmi_url *url, const char *key, bool *value)
 static int parse_url(const struct rpmi_url *url, struct rpmi_verbs_opts *opts)
 {
     static const char *const known[] = { "from",   "retries",       "rnr_retries", "ack_timeout",
-                                         "inline", "thread_domain", "spin_us" };
+                                         "inline", "thread_domain", "spin_us",     RPMI_URL_TAKEN };
     const char *from = rpmi_url_get(url, "from", "");
     int err = rpmi_url_known(url, known, sizeof(known) / sizeof(known[0]));
 
