@@ -27,7 +27,7 @@ uint64_t size(const std::string &text, const char *option)
     uint64_t bytes;
 
     if (!cli::parse_size(text, &bytes))
-        throw cli::Failure(std::string(option) + ": not a size: " + text);
+        throw cli::Failure(std::string(option) + ": not a size: " + text + "; " + cli::size_form());
     return bytes;
 }
 

@@ -86,7 +86,7 @@ std::vector<uint64_t> sizes_of(const Options &options)
         uint64_t bytes;
 
         if (!cli::parse_size(text, &bytes) || bytes == 0)
-            throw cli::Failure("--size: not a size: " + text);
+            throw cli::Failure("--size: not a size: " + text + "; " + cli::size_form());
         sizes.push_back(bytes);
     }
     return sizes;

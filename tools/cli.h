@@ -29,7 +29,7 @@ inline CLI::Option *size_option(CLI::App *app, const std::string &name, uint64_t
             name,
             [&bytes, name](const std::string &value) {
                 if (!parse_size(value, &bytes))
-                    throw CLI::ValidationError(name, "not a size: " + value);
+                    throw CLI::ValidationError(name, "not a size: " + value + "; " + size_form());
             },
             text)
         ->type_name("SIZE");

@@ -30,7 +30,7 @@ static std::vector<uint64_t> parse_sizes(const std::vector<std::string> &texts)
         uint64_t bytes;
 
         if (!cli::parse_size(text, &bytes) || bytes == 0)
-            throw CLI::ValidationError("--bs", "not a size: " + text);
+            throw CLI::ValidationError("--bs", "not a size: " + text + "; " + cli::size_form());
         sizes.push_back(bytes);
     }
     return sizes;

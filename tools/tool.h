@@ -214,6 +214,11 @@ inline void catch_stop(void (*on_stop)() = nullptr)
 }
 
 /* "4096", "64K", "1M", "2G", also "64KiB" and "64k": powers of 1024. False: not a size. */
+inline const char *size_form()
+{
+    return "expected is a number, or one with K, M, G, T or P behind it";
+}
+
 inline bool parse_size(const std::string &text, uint64_t *bytes)
 {
     static const std::string units = "KMGTP";
