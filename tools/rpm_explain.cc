@@ -447,6 +447,14 @@ int main(int argc, char **argv)
     Options options;
 
     app.footer(kExamples);
+    app.add_option_function<std::string>("URL",
+                                         [](const std::string &word) {
+                                             throw CLI::ValidationError(
+                                                 word, "an argument that is no option; name the "
+                                                       "server by --url " +
+                                                           word);
+                                         })
+        ->group("");
     platform_options(app, options);
     request_options(app, options);
     CLI::Option *matrix_only =

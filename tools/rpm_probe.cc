@@ -191,7 +191,8 @@ void print_machine(const Json &machine)
         printf("  rdma devices: none\n");
 }
 
-/* The facts with two blanks in front of each line. */
+/* The facts with two blanks in front of each line. Methods are facts of a link, and a path has
+ * none. */
 std::string indented(const std::string &text)
 {
     std::istringstream in(text);
@@ -199,7 +200,9 @@ std::string indented(const std::string &text)
     std::string out;
 
     while (std::getline(in, line))
-        out += "  " + line + "\n";
+        out += "  " +
+               (line == "methods: none" ? "methods: those of a link (rpm-explain --url)" : line) +
+               "\n";
     return out;
 }
 
