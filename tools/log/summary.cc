@@ -80,7 +80,12 @@ void Appender::print_table(const rpm_facts &facts, double seconds) const
                           (stats.carried > 0 ? "; the agent was given the records of " +
                                                    std::to_string(stats.carried)
                                              : ""));
-    if (uint64_t by_agent = orders_by_agent(stats))
+    uint64_t by_agent = orders_by_agent(stats);
+
+    if (stats.order_fallbacks > 0 && by_agent == 0 && stats.agent_setup_ns == 0)
+        row("agent", "none has answered; the server flushed all: start rpm-agent --listen, or "
+                     "correct agent= in the URL");
+    if (by_agent > 0)
         row("agent", std::to_string(by_agent) + " orders, on the average " +
                          part_text(stats.order_submit_ns, by_agent) + " until it was asked, " +
                          part_text(stats.order_execute_ns, by_agent) + " for its answer, " +
