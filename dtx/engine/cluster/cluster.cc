@@ -26,6 +26,7 @@
 namespace dtx
 {
 
+static constexpr uint64_t kDramSlackBytes = 64 << 10; /* for the alignment of locks */
 static constexpr uint64_t kNoticeAgainNs = 10000000000;
 
 struct Cluster::Reader {
@@ -108,6 +109,32 @@ void Cluster::notify(const std::string &text) const
         fprintf(stderr, "dtx: %s\n", text.c_str());
 }
 
+/* The DRAM of a server has no room for the locks of a shard. Names a --dram that has: what other
+ * databases take, what all copies of this one do, and a part of a MiB for alignment. */
+[[noreturn]] static void fail_without_dram(const Cluster &cluster, rpm_conn *conn, Replica replica)
+{
+    uint64_t locks = cluster.layout().lock_bytes();
+    uint32_t copies = cluster.options().replicas;
+    rpm_room room = rpm_room_init();
+    uint64_t own = 0;
+
+    check(rpm_conn_room(conn, RPM_KIND_DRAM, &room), "asking a server for its room");
+    for (const rpm_entry &entry : objects_under(conn, database_prefix(cluster.schema().name())))
+        own += entry.kind == RPM_KIND_DRAM || entry.kind == RPM_KIND_LOCKS ? entry.bytes : 0;
+
+    uint64_t others = room.bytes - std::min(room.bytes, room.free_bytes + own);
+    uint64_t mib = (others + copies * locks + kDramSlackBytes + (1 << 20) - 1) >> 20;
+
+    throw Error(RPM_E_NOSPACE,
+                server_name(cluster, replica.server) + " has no room for the locks of shard " +
+                    std::to_string(replica.shard) + ": " + std::to_string(room.free_bytes) +
+                    " of the " + std::to_string(room.bytes) +
+                    " bytes of its DRAM are free, expected " + std::to_string(locks) +
+                    " for each of " + std::to_string(copies) +
+                    " copies of shards; start it with rpm-server --dram " + std::to_string(mib) +
+                    "M or more, and its other options as before");
+}
+
 static void create_locks(const Cluster &cluster, rpm_conn *conn, Replica replica)
 {
     rpm_region_opts opts = rpm_region_opts_init();
@@ -120,11 +147,7 @@ static void create_locks(const Cluster &cluster, rpm_conn *conn, Replica replica
                           &region);
     rpm_region_close(&region);
     if (err == RPM_E_NOSPACE)
-        throw Error(err, server_name(cluster, replica.server) + " has no room for the " +
-                             std::to_string(opts.bytes) + " bytes of locks of shard " +
-                             std::to_string(replica.shard) + ": it must have " +
-                             std::to_string(cluster.options().replicas) +
-                             " times that of DRAM (rpm-server --dram), and some more");
+        fail_without_dram(cluster, conn, replica);
     check(err, "creating the locks of a shard");
 }
 

@@ -511,8 +511,9 @@ TEST_CASE("dtx: a server without DRAM for the locks of all its copies is refused
         words = error.what();
     }
     CHECK_THAT(words, Catch::Matchers::Contains("server 2 (" + options.urls[2] + ") has no room"));
-    CHECK_THAT(words, Catch::Matchers::Contains("of locks of shard 2"));
-    CHECK_THAT(words, Catch::Matchers::Contains("2 times that of DRAM"));
+    CHECK_THAT(words, Catch::Matchers::Contains("for the locks of shard 2: "));
+    CHECK_THAT(words, Catch::Matchers::Contains(" for each of 2 copies of shards; start it with "));
+    CHECK_THAT(words, Catch::Matchers::Contains("rpm-server --dram "));
 
     // A server that starts again with too little DRAM is not restored, and sessions go on without
     // it.
