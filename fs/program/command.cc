@@ -50,13 +50,13 @@ dtx::Options servers_of(const PlaceOptions &options, const std::string &volume, 
     return servers;
 }
 
-int64_t checked(const std::string &what, int64_t result)
+int64_t checked(const std::string &what, int64_t result, const std::string &advice)
 {
     std::string text = rfs_last_error();
 
     if (result < 0)
         throw cli::Failure(what + ": " +
-                           (text.empty() ? strerror(static_cast<int>(-result)) : text));
+                           (text.empty() ? strerror(static_cast<int>(-result)) : text) + advice);
     return result;
 }
 

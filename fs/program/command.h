@@ -55,8 +55,8 @@ struct OpenVolume;
 /* Throws dtx::Error, RPM_E_OWNED, if a client that lives has the volume open. */
 void expect_unused(const OpenVolume &open);
 
-/* Throws cli::Failure if @result is an error number of librpmfs. */
-int64_t checked(const std::string &what, int64_t result);
+/* Throws cli::Failure if @result is an error number of librpmfs. @advice: the end of its text. */
+int64_t checked(const std::string &what, int64_t result, const std::string &advice = "");
 
 /* Each adds its options and returns what runs it. */
 using Body = std::function<int()>;

@@ -13,6 +13,9 @@
 
 #include "cli.h"
 
+#include <algorithm>
+#include <bit>
+#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -41,6 +44,26 @@ static void remove_old(const std::string &name, const dtx::Options &servers)
             throw;
     }
     cluster->remove();
+}
+
+/* The end of an error text: a --size, in MiB, for which the servers have room: the largest, less a
+ * sixteenth and a MiB for each server, for the logs of clients. Empty: none is found, as when a
+ * server does not answer. */
+static std::string fitting_size(const rfs_make_opts &make, const std::string &name,
+                                const dtx::Options &servers)
+{
+    uint64_t fits = 0;
+
+    for (uint64_t step = std::bit_floor(make.bytes >> 20); step != 0; step /= 2)
+        try {
+            expect_room(
+                new_volume(name, (fits + step) << 20, make.bytes_per_inode, servers.urls.size()),
+                servers);
+            fits += step;
+        } catch (const dtx::Error &) { /* too large, or too small for a volume */
+        }
+    fits -= std::min(fits, fits / 16 + servers.urls.size());
+    return fits == 0 ? "" : "; --size " + std::to_string(fits) + "M fits";
 }
 
 Body add_make(CLI::App &app)
@@ -89,7 +112,12 @@ Body add_make(CLI::App &app)
                         servers);
             remove_old(options->name, servers);
         }
-        checked(options->name, rfs_make(&opts, &make));
+        servers.replicas = options->replicas;
+
+        int err = rfs_make(&opts, &make);
+        std::string fits = err == -ENOSPC ? fitting_size(make, options->name, servers) : "";
+
+        checked(options->name, err, fits);
         return cli::kDone;
     };
 }

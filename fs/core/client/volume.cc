@@ -61,11 +61,13 @@ NewVolume new_volume(const std::string &name, uint64_t bytes, uint64_t per_inode
                                           std::to_string(kInodesMax) +
                                           ": give each inode more bytes");
     if (!wanted.sizes.fit())
-        throw dtx::Error(RPM_E_INVAL, std::to_string(bytes) + " bytes on " + servers_text(servers) +
-                                          " are " + std::to_string(of_server) +
-                                          " for each, expected " + std::to_string(kSlabBytes) +
-                                          " to " + std::to_string(kSlabsMax * kSlabBytes) +
-                                          ": choose another size");
+        throw dtx::Error(RPM_E_INVAL,
+                         std::to_string(bytes) + " bytes on " + servers_text(servers) + " are " +
+                             std::to_string(of_server) + " for each, expected " +
+                             std::to_string(kSlabBytes) + " to " +
+                             std::to_string(kSlabsMax * kSlabBytes) + ": choose a size of " +
+                             std::to_string(servers * kSlabBytes >> 20) + "M to " +
+                             std::to_string(servers * kSlabsMax * (kSlabBytes >> 20)) + "M");
     return wanted;
 }
 
