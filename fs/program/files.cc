@@ -423,9 +423,14 @@ Body add_list(CLI::App &app)
                 names["."] = DT_DIR;
                 names[".."] = DT_DIR;
             }
-            for (const auto &[name, type] : names)
-                cli::print(options->flag ? line_of(files.stat(target.in(name)), name)
-                                         : name + "\n");
+            for (const auto &[name, type] : names) {
+                Target file = target.in(name);
+                std::string shown = name;
+
+                if (options->flag && type == DT_LNK)
+                    shown += " -> " + files.link(file);
+                cli::print(options->flag ? line_of(files.stat(file), shown) : name + "\n");
+            }
         }
         return cli::kDone;
     };
