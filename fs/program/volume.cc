@@ -299,6 +299,12 @@ static std::shared_ptr<ServerOptions> server_options(CLI::App &app, const char *
     return options;
 }
 
+static std::string server_words(const OpenVolume &open, uint32_t server)
+{
+    return "server " + std::to_string(server) + " (" + open.cluster->options().urls.at(server) +
+           ")";
+}
+
 Body add_promote(CLI::App &app)
 {
     auto options = server_options(app, "a lost server by its place in the volume's list, from 0");
@@ -314,6 +320,11 @@ Body add_promote(CLI::App &app)
         OpenVolume open = find_volume(options->name, servers_of(options->place, options->name));
 
         (void)open.cluster->promote(options->servers, options->force);
+        for (uint32_t server : options->servers)
+            cli::print(
+                server_words(open, server) +
+                " is out of the volume, whose blocks have a copy less until rpm-fs restore " +
+                options->name + " --server " + std::to_string(server) + "\n");
         return cli::kDone;
     };
 }
@@ -327,8 +338,10 @@ Body add_restore(CLI::App &app)
     return [options] {
         OpenVolume open = find_volume(options->name, servers_of(options->place, options->name));
 
-        for (uint32_t server : options->servers)
+        for (uint32_t server : options->servers) {
             (void)open.cluster->restore(server);
+            cli::print(server_words(open, server) + " is in the volume, with all its copies\n");
+        }
         return cli::kDone;
     };
 }
