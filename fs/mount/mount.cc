@@ -83,14 +83,19 @@ static int look_at(const std::string &directory)
 }
 
 /* Ends a mount whose daemon was killed. */
-static void unmount_dead(const std::string &directory)
+static void unmount_dead(const std::string &directory, const std::string &volume)
 {
     int error = look_at(directory);
+    std::string old = mounted_at(directory);
 
     if (error == 0)
         return;
     if (error != ENOTCONN)
         fail(directory, error);
+    if (!old.empty() && old != volume)
+        fprintf(stderr,
+                "rpm-fs: %s: the dead mount of the volume '%s' is replaced: its daemon has died\n",
+                directory.c_str(), old.c_str());
     if (umount2(directory.c_str(), MNT_DETACH) == 0)
         return;
 
@@ -145,8 +150,9 @@ class Mounted
         session_ = fuse_session_new(&args, &ops, sizeof(ops), &daemon);
         fuse_opt_free_args(&args);
         if (session_ == nullptr)
-            throw std::runtime_error("libfuse refuses one of the options '" + kernel +
-                                     "': leave out those that rpm-fs(1) and mount(8) do not list");
+            throw std::runtime_error("-o " + options.kernel +
+                                     ": libfuse refuses it, because a word of it is no option of a "
+                                     "mount; leave out what rpm-fs(1) and mount(8) do not list");
         if (fuse_session_mount(session_, options.directory.c_str()) != 0) {
             fuse_session_destroy(session_);
             throw std::runtime_error(
@@ -268,7 +274,7 @@ void mount_volume(const MountOptions &options, const dtx::Options &servers)
     MountOptions absolute = options;
     int ends[2];
 
-    unmount_dead(options.directory);
+    unmount_dead(options.directory, options.volume);
     expect_free(options.directory);
     if (char *path = realpath(options.directory.c_str(), nullptr); path != nullptr) {
         absolute.directory = path;
