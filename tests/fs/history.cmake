@@ -16,6 +16,6 @@ rpm_script_test(fs_history_clients LABEL kill short COMMAND ${history} --clients
 rpm_script_test(fs_history_mounts LABEL unit short COMMAND ${history} --mounts 2 --seconds 4 --join-every 2
     -o fs_history_mounts.jsonl)
 foreach(canary validate drop-commit)
-    rpm_script_test(fs_history_finds_${canary} LABEL canary short COMMAND ${history} --clients 4 --seconds 2
+    rpm_script_test(fs_history_finds_${canary} LABEL canary short TIMEOUT 300 COMMAND ${history} --clients 4 --seconds 2
         --canary ${canary} -o fs_history_${canary}.jsonl)
 endforeach()

@@ -338,7 +338,13 @@ class Judged:
             self.reads += judge_register(place, each)
         for place, each in self.lists.items():
             self.reads += judge_list(place, each)
-        self.names = NameJudge([call for call in calls if call.call not in OF_BLOCKS + OF_LISTS]).judge()
+        names = NameJudge([call for call in calls if call.call not in OF_BLOCKS + OF_LISTS])
+        try:
+            names.judge()
+        except Undecided:  # whatever the calls behind may show: what was found before is wrong
+            if not self.reads and not names.found:
+                raise
+        self.names = names.found
 
     def good(self):
         return not self.reads and not self.names
