@@ -45,6 +45,11 @@ struct Cluster::Seen {
     View view;
     std::string last_notice; /* the last notice, and when it was given */
     uint64_t noticed_ns = 0;
+    struct Away {
+        uint64_t epoch = 0;
+        uint64_t since_ns = 0;
+    };
+    std::map<uint32_t, Away> away; /* by coordinator */
     std::map<std::thread::id, std::shared_ptr<Reader>>
         readers; /* of threads that are within a Reading */
 };
@@ -93,6 +98,17 @@ void Cluster::remember(const View &view) const
 
     if (seen_->view.number <= view.number)
         seen_->view = view;
+}
+
+bool Cluster::may_return(uint32_t coordinator, uint64_t epoch) const
+{
+    std::lock_guard lock(seen_->mutex);
+    uint64_t now = now_ns();
+    Seen::Away &away = seen_->away.try_emplace(coordinator, Seen::Away{ epoch, now }).first->second;
+
+    if (away.epoch != epoch)
+        away = { epoch, now };
+    return now - away.since_ns < options_.return_us * 1000;
 }
 
 void Cluster::notify(const std::string &text) const

@@ -32,6 +32,7 @@
 #include <bitset>
 #include <cstring>
 #include <map>
+#include <optional>
 
 namespace dtx
 {
@@ -144,7 +145,7 @@ static void redo(Servers &servers, Address address, const std::vector<unsigned c
     }
 }
 
-/* Free all locks of a shard: all sessions are fenced. */
+/* Free all locks of a shard, and clear its claim words: all sessions are fenced. */
 static void free_locks(Servers &servers, uint32_t shard, Recovery &recovery)
 {
     ServerConnection &connection = servers.primary(shard);
@@ -152,14 +153,15 @@ static void free_locks(Servers &servers, uint32_t shard, Recovery &recovery)
     std::vector<uint64_t> words(kLocksAtOnce);
 
     DTX_ASSERT(servers.owns(kRecoverer));
-    for (uint64_t offset = kLocksOffset; offset < end;) {
+    for (uint64_t offset = kClaimsOffset; offset < end;) {
         uint64_t bytes = std::min<uint64_t>(end - offset, kLocksAtOnce * sizeof(uint64_t));
 
         connection.read_locks(shard, offset, words.data(), bytes);
         for (uint64_t i = 0; i < bytes / sizeof(uint64_t); i++)
             if (words[i] != 0 &&
                 connection.compare_and_swap(shard, offset + 8 * i, words[i], 0) == words[i] &&
-                words[i] != kMoved) /* kMoved is not a session's lock */
+                words[i] != kMoved && /* which is not a session's lock */
+                offset + 8 * i >= kLocksOffset)
                 recovery.locks++;
         offset += bytes;
     }
@@ -471,17 +473,65 @@ static void expect_coordinator(uint32_t coordinator)
                                      std::to_string(kCoordinatorsMax - 1));
 }
 
-bool Cluster::inherit(uint32_t coordinator) const
+/* The epoch of a coordinator's log on the first live server. Nothing: no session ever joined. */
+static std::optional<uint64_t> epoch_of(Servers &servers, uint32_t coordinator)
+{
+    std::string name = log_name(servers.cluster().schema().name(), coordinator);
+    struct rpm_log_info info = rpm_log_info_init();
+    rpm_log_opts opts = rpm_log_opts_init();
+    rpm_log *log = nullptr;
+
+    opts.staging_bytes = kRecoveryStaging;
+
+    int err = rpm_log_open(servers.connection(servers.placement().first()).conn(), name.c_str(),
+                           &opts, &log);
+
+    if (err == RPM_E_NOENT)
+        return std::nullopt;
+    check(err, "opening a coordinator's log");
+    err = rpm_log_info(log, &info);
+    rpm_log_close(&log);
+    check(err, "reading the state of a coordinator's log");
+    return info.epoch;
+}
+
+/* May the session of a coordinator be about to join again, after a recovery of all coordinators has
+ * fenced it? That recovery has cleared its claim words, or left those of an earlier view. A session
+ * that joins, or takes over from it, writes them. */
+static bool may_return(const Cluster &cluster, uint32_t coordinator)
+{
+    constexpr unsigned kBelowView = kSequenceBits + kClaimBits;
+    Scheduler scheduler(cluster.options().seed, 0);
+    Servers servers(cluster, scheduler);
+    bool joined = true;
+
+    servers.open(coordinator, Claim::none);
+
+    std::optional<uint64_t> epoch = epoch_of(servers, coordinator);
+    uint64_t claim = number_prefix(coordinator, servers.placement().view.number, 0);
+
+    for (uint32_t shard = 0; epoch && shard < cluster.shards(); shard++) {
+        uint64_t word = servers.primary(shard).lock_word(shard, claim_offset(coordinator));
+
+        joined &= word != 0 && word >> kBelowView == claim >> kBelowView;
+    }
+    servers.close();
+    return !joined && cluster.may_return(coordinator, *epoch);
+}
+
+Life Cluster::inherit(uint32_t coordinator) const
 {
     expect_coordinator(coordinator);
     DTX_ASSERT(coordinator != kRecoverer); /* which no session is */
     try {
+        if (dtx::may_return(*this, coordinator))
+            return Life::away;
         (void)recover_one(*this, coordinator, Claim::inherit);
-        return true;
+        return Life::died;
     } catch (const Error &error) {
         if (error.code() != RPM_E_OWNED)
             throw;
-        return false;
+        return Life::alive;
     }
 }
 

@@ -527,12 +527,12 @@ Task<void> Session::back_off(Progress &progress, BlockingLock blocking_lock, uin
                                       state_->scheduler.random()));
 }
 
-Task<bool> Session::inherit(uint32_t coordinator)
+Task<Life> Session::inherit(uint32_t coordinator)
 {
-    bool died = false;
+    Life life = Life::alive;
 
-    co_await on_second_thread([&] { died = state_->cluster.inherit(coordinator); });
-    co_return died;
+    co_await on_second_thread([&] { life = state_->cluster.inherit(coordinator); });
+    co_return life;
 }
 
 Task<void> Session::recover(uint32_t coordinator)

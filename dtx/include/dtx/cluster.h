@@ -48,6 +48,9 @@ struct Options {
                                         lock's owner, completes or undoes its transaction from its
                                         logs, and frees the lock. If the owner's connection is
                                         closed, it does so after about 10 ms */
+    uint64_t return_us = 10000000;   /* how long a session has to join again after a server was
+                                        started, or the view changed, before inherit() takes it for
+                                        dead: from when a call of this Cluster first sees it away */
     uint64_t timeout_us = 0;         /* of librpm's calls; 0: its default */
     uint64_t retry_us = 0;           /* how long a session tries again while servers do not answer,
                                         or another session has its logs, before it throws Error;
@@ -100,6 +103,14 @@ struct Recovery {
     uint64_t slots = 0;        /* of dead or fenced sessions, returned */
 };
 
+/* What inherit() found of a session. */
+enum class Life {
+    died,
+    away, /* not connected, but it has not joined since all sessions were last fenced, as when a
+             server was started again: it may be about to, for Options::return_us */
+    alive /* connected, or another session is just taking over from it */
+};
+
 struct View;
 
 /* A database and its servers. No connection is open between calls, except within a Reading. */
@@ -133,9 +144,8 @@ class Cluster
     /* Fence one coordinator, complete its transactions, return its spare slots, void its locks. */
     Recovery recover(uint32_t coordinator) const;
 
-    /* As recover(coordinator), unless the session of the coordinator is connected to a server, or
-     * another session is just taking over from it. False: nothing was done. */
-    bool inherit(uint32_t coordinator) const;
+    /* As recover(coordinator), if the session of the coordinator has died. Else nothing is done. */
+    Life inherit(uint32_t coordinator) const;
 
     /* Go on without the servers @dead, given by number: fences all sessions, applies the logs of
      * the other servers to the copies there, and makes the next live copy of each shard its
@@ -233,6 +243,9 @@ class Cluster
      * the live servers of that view first. */
     View last_view() const;
     void remember(const View &view) const;
+    /* Was the session of a coordinator first seen away less than Options::return_us ago, while its
+     * log had the epoch @epoch, which each recovery changes? */
+    bool may_return(uint32_t coordinator, uint64_t epoch) const;
     /* Give @text to Options.notice; the same text at most once in ten seconds. */
     void notify(const std::string &text) const;
 

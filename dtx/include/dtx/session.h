@@ -178,7 +178,7 @@ class Session
      * the servers have answered, and the other coroutines of this session go on meanwhile. Throws
      * what these throw; Error, RPM_E_NOMEM: no descriptor or no thread is left. With
      * Options::interleave or Options::dial, in tests, the session's own thread calls them. */
-    Task<bool> inherit(uint32_t coordinator);
+    Task<Life> inherit(uint32_t coordinator);
     Task<void> recover(uint32_t coordinator);
     /* For a program that is about to end: from @until_ns of now_ns() on no call waits for servers
      * that do not answer, it throws Error as after retry_us. */

@@ -12,8 +12,10 @@
 #include <dtx/session.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <set>
+#include <thread>
 #include <tuple>
 
 namespace rfs
@@ -45,6 +47,18 @@ static void settle(dtx::Session &session, const std::vector<Witness> &witnesses)
     }
 }
 
+/* @waits: until the client with that number is not away any more. */
+static bool has_died(const dtx::Cluster &cluster, uint32_t coordinator, bool waits)
+{
+    dtx::Life life = cluster.inherit(coordinator);
+
+    while (waits && life == dtx::Life::away) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        life = cluster.inherit(coordinator);
+    }
+    return life == dtx::Life::died;
+}
+
 ClientSet living_clients(const OpenVolume &open)
 {
     dtx::Session session(*open.cluster, dtx::kAnyCoordinator);
@@ -56,10 +70,11 @@ ClientSet living_clients(const OpenVolume &open)
         clients = row ? row->clients : ClientSet{};
         co_return true;
     });
-    for (uint32_t c = 0; c < kClientsMax; c++)
-        if (clients.has(c) && c != session.coordinator() && open.cluster->inherit(c))
-            clients.remove(c);
     clients.remove(session.coordinator());
+    for (bool waits : { false, true }) /* those that are away have the same time to come back */
+        for (uint32_t c = 0; c < kClientsMax; c++)
+            if (clients.has(c) && has_died(*open.cluster, c, waits))
+                clients.remove(c);
     return clients;
 }
 

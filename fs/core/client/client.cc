@@ -18,6 +18,7 @@ namespace rfs
 /* How long a client waits that has ended another's time as the solo client: longer than kKeepNs. */
 static constexpr uint64_t kWaitNs = kKeepNs + kKeepNs / 10;
 static constexpr uint64_t kAgainNs = 1000000;  /* between looks whether another call has entered */
+static constexpr uint64_t kAwayNs = 50000000;  /* between looks whether one has come back */
 static constexpr uint64_t kAskNs = 1000000000; /* between questions whether a client lives */
 /* So long after show_life() began, a client cannot have been taken for dead, unless it was cut off:
  * less than the lease of rows that a transaction has locked (dtx). */
@@ -60,7 +61,7 @@ dtx::Task<bool> Client::enter_with_others()
         if (!entry.alone)
             co_return entry.waits;
 
-        bool died = co_await has_died(*entry.alone);
+        bool died = co_await inherit(*entry.alone);
 
         if (!died)
             throw dtx::Error(RPM_E_BUSY, "rpm-fs check --repair (client number " +
@@ -90,14 +91,16 @@ dtx::Task<bool> Client::take_alone_once()
     auto read = [](Call &call) { return mounts(call); };
     MountsRow row = co_await run_once<MountsRow>(kSelf, read, false);
 
-    for (uint32_t c = 0; c < kClientsMax; c++) {
-        bool died = true;
+    row.clients.remove(session_.coordinator());
+    for (bool waits : { false, true }) /* those that are away have the same time to come back */
+        for (uint32_t c = 0; c < kClientsMax; c++) {
+            dtx::Life life = dtx::Life::died;
 
-        if (row.clients.has(c) && c != session_.coordinator())
-            died = co_await session_.inherit(c);
-        if (!died)
-            fail_in_use(c);
-    }
+            if (row.clients.has(c))
+                life = co_await look_at(c, waits);
+            if (life == dtx::Life::alive)
+                fail_in_use(c);
+        }
 
     auto take = [&](Call &call) { return take_alone(call, row.changes); };
 
@@ -211,6 +214,25 @@ dtx::Task<> Client::enter_again()
     entering_ = false;
 }
 
+/* Awaited. @waits: until the client with that number is not away any more. */
+dtx::Task<dtx::Life> Client::look_at(uint32_t coordinator, bool waits)
+{
+    dtx::Life life = co_await session_.inherit(coordinator);
+
+    while (waits && life == dtx::Life::away) {
+        co_await session_.sleep_until(dtx::now_ns() + kAwayNs);
+        life = co_await session_.inherit(coordinator);
+    }
+    co_return life;
+}
+
+dtx::Task<bool> Client::inherit(uint32_t coordinator)
+{
+    dtx::Life life = co_await look_at(coordinator, true);
+
+    co_return life == dtx::Life::died;
+}
+
 dtx::Task<bool> Client::has_died(uint32_t coordinator, uint64_t beat)
 {
     RFS_ASSERT(coordinator < kClientsMax && coordinator != session_.coordinator());
@@ -228,8 +250,11 @@ dtx::Task<bool> Client::has_died(uint32_t coordinator, uint64_t beat)
 
     bool died = canary(Canary::lock_early);
 
-    if (!died)
-        died = co_await session_.inherit(coordinator);
+    if (!died) {
+        dtx::Life life = co_await session_.inherit(coordinator);
+
+        died = life == dtx::Life::died;
+    }
     if (died)
         asked_ns = 0;
     co_return died;

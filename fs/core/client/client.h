@@ -89,6 +89,9 @@ class Client
      * for too long (seen_beats.h)? If so, it is fenced. To ask takes a connection to each server,
      * so one that lives is asked once a second at most. Throws dtx::Error. */
     dtx::Task<bool> has_died(uint32_t coordinator, uint64_t beat = 0);
+    /* Awaited: the same without a heartbeat, at once; waits while the client is away, because it
+     * may be about to come back after a server was started again (dtx::Life). */
+    dtx::Task<bool> inherit(uint32_t coordinator);
     OpenFiles &open_files()
     {
         return open_files_;
@@ -194,6 +197,7 @@ class Client
     dtx::Task<> enter_again();
     dtx::Task<bool> enter_with_others();
     dtx::Task<bool> take_alone_once();
+    dtx::Task<dtx::Life> look_at(uint32_t coordinator, bool waits);
     dtx::Task<size_t> count_orphans(bool keep);
     dtx::Task<> look_for_locks();
     bool must_confirm_locks(const Credentials &who) const;

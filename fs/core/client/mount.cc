@@ -47,9 +47,9 @@ static dtx::Task<bool> is_dead(Client &client, uint32_t coordinator, Asked &aske
     if (coordinator == client.session().coordinator())
         co_return false;
     if (!asked.living.has(coordinator) && !asked.dead.has(coordinator)) {
-        bool dead = co_await client.session().inherit(coordinator);
+        dtx::Life life = co_await client.session().inherit(coordinator);
 
-        (dead ? asked.dead : asked.living).add(coordinator);
+        (life == dtx::Life::died ? asked.dead : asked.living).add(coordinator);
     }
     co_return asked.dead.has(coordinator);
 }

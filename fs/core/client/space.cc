@@ -289,7 +289,7 @@ dtx::Task<bool> Space::fence(uint64_t owner)
         co_return false;
 
     Turn turn(asks_);
-    bool died = co_await client_.session().inherit(coordinator_of(owner));
+    bool died = co_await client_.inherit(coordinator_of(owner));
 
     (died ? fenced_ : living_).insert(owner);
     co_return died;

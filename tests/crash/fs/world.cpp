@@ -125,6 +125,7 @@ dtx::Options World::options(uint32_t canary) const
     options.log_bytes = 128 << 10;
     options.guesses = 1000;
     options.coordinators = 4;
+    options.return_us = 0; // clients that a recovery has fenced do not come back: they have died
     options.interleave = clock_ ? 0 : 1; // which has them not look at the clock
     options.notice = [](const std::string &) {};
     return options;

@@ -5,11 +5,9 @@
 #include "../volume.h"
 #include "core/tree/mounts.h"
 
-#include <chrono>
 #include <dtx/scheduler.h>
 #include <functional>
 #include <optional>
-#include <thread>
 
 using rfs::Call;
 using rfs::Client;
@@ -185,10 +183,34 @@ TEST_CASE("fs: a client that has the volume alone keeps others out until it leav
     CHECK(row_of(other).clients.has(number_of(other)));
     other.finish(rfs::unmount(other));
     enter_alone();
-    alone.reset();                                                // as if it had been killed
-    std::this_thread::sleep_for(std::chrono::milliseconds(1100)); // asked once a second
+    alone.reset(); // as if it had been killed
     CHECK(code_of(enter) == 0);
     CHECK_FALSE(row_of(other).clients.has(number));
+}
+
+TEST_CASE("fs: who needs the volume alone waits for clients that may join again after a restart",
+          "[unit]")
+{
+    TestVolume volume;
+    std::optional<Client> second(std::in_place, *volume.open);
+    uint32_t numbers[] = { number_of(*volume.client), number_of(*second) };
+
+    volume.client->finish(rfs::mount(*volume.client));
+    second->finish(rfs::mount(*second));
+    volume.client.reset(); // as if both had been killed
+    second.reset();
+    (void)volume.open->cluster->recover(); // as when a server was started again
+    volume.options.return_us = 200000;
+
+    rfs::OpenVolume open = rfs::open_volume("home", volume.options);
+    Client alone(open);
+
+    // It may have got the number of one of them.
+    uint32_t number = number_of(alone) == numbers[0] ? numbers[1] : numbers[0];
+
+    CHECK(ns_of([&] { CHECK(alone.finish(alone.inherit(number))); }) >= 200000000);
+    alone.finish(alone.enter_alone());
+    CHECK_FALSE(row_of(alone).clients.has(number));
 }
 
 TEST_CASE("fs: a client that was taken for dead does not have the volume alone any more", "[unit]")

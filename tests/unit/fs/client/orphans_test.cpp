@@ -2,6 +2,7 @@
 // Files without names are freed when no client has them open.
 #include "core/client/mount.h"
 
+#include "core/tree/mounts.h"
 #include "core/tree/orphans.h"
 #include "unit/fs/file/files.h"
 
@@ -99,6 +100,37 @@ TEST_CASE("fs: a file that another client has open stays until that one closes i
     other.finish(rfs::close_file(other, open));
     CHECK_FALSE(exists(client, open));
     CHECK(used_blocks(*volume.open) == 0);
+}
+
+TEST_CASE("fs: a file that is open stays while its client may join again after a restart", "[unit]")
+{
+    TestVolume volume(2, 2);
+    Client &client = *volume.client;
+    Client other(*volume.open);
+
+    client.finish(rfs::mount(client));
+    other.finish(rfs::mount(other));
+
+    uint32_t ino = make_file(volume, kRootIno, "open");
+
+    (void)write_at(volume, ino, 0, "text");
+    other.open_files().add(ino);
+    unlink_by(client, "open");
+    (void)
+        volume.open->cluster->recover(); // fences all sessions, as when a server was started again
+    client.finish(rfs::take_turn(client, true));
+    client.finish(rfs::take_turn(client, true)); // of several dead, each takes one off
+    CHECK(exists(client, ino));
+    CHECK(client.call_now(rfs::kSelf, [](Call &call) { return rfs::mounts(call); })
+              .clients.has(other.session().coordinator()));
+
+    volume.options.return_us = 0; // its time is over at once
+
+    rfs::OpenVolume impatient = rfs::open_volume("home", volume.options);
+    Client third(impatient);
+
+    third.finish(rfs::look_at_orphans(third, true));
+    CHECK_FALSE(exists(client, ino));
 }
 
 TEST_CASE("fs: what a client held when it died is freed, by others or by the next of its number",

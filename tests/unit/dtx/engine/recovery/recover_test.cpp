@@ -3,8 +3,11 @@
 
 #include "engine/cluster/server_connection.h"
 #include "unit/dtx/engine/dead.h"
+#include "unit/dtx/engine/restartable.h"
 
+#include <chrono>
 #include <optional>
+#include <thread>
 
 using dtx::Session;
 using dtx::Status;
@@ -100,7 +103,7 @@ TEST_CASE("dtx: recovery installs a dead coordinator's commits and drops its oth
     if (how == 2)
         Session again(*db.cluster, 7); /* joins with the same coordinator number */
     if (how == 4)
-        CHECK(db.cluster->inherit(7));
+        CHECK(db.cluster->inherit(7) == dtx::Life::died);
     /* how == 3: the session that needs the row finds it locked, and takes over. */
     CHECK(now(session, [&](Txn &txn) -> Task<bool> {
               auto row = co_await txn.read(db.tables.accounts, 3);
@@ -123,14 +126,71 @@ TEST_CASE("dtx: a coordinator whose session is connected is not inherited from",
     std::optional<Session> owner(std::in_place, *db.cluster, 3);
 
     CAPTURE(mode);
-    CHECK_FALSE(db.cluster->inherit(3));
+    CHECK(db.cluster->inherit(3) == dtx::Life::alive);
     CHECK(now(*owner, [&](Txn &txn) {
               return txn.insert(db.tables.accounts, 1, Account{ 100 });
           }) == Status::committed);
     CHECK(owner->counters().rejoined == 0);
     owner.reset();
-    CHECK(db.cluster->inherit(3));
+    CHECK(db.cluster->inherit(3) == dtx::Life::died);
     CHECK_THROWS_AS((void)db.cluster->inherit(dtx::kCoordinatorsMax), dtx::Error);
+}
+
+TEST_CASE("dtx: a session that may join again after all were fenced is not taken for dead",
+          "[unit]")
+{
+    enum class How {
+        restart,
+        promote,
+        recover
+    } how = GENERATE(How::restart, How::promote, How::recover);
+    RestartableDatabase db(2);
+    Session session(*db.cluster, 0);
+    std::optional<Session> owner(std::in_place, *db.cluster, 3);
+    auto cluster_of = [&](uint64_t return_us) {
+        dtx::Options options = db.cluster->options();
+
+        options.return_us = return_us;
+        return dtx::Cluster(db.tables.schema, options);
+    };
+    auto fence_all = [&] {
+        if (how == How::recover) {
+            (void)db.cluster->recover();
+            return;
+        }
+        db.servers[1]->stop();
+        if (how == How::promote)
+            (void)db.cluster->promote({ 1 });
+        else
+            db.servers[1]->start();
+    };
+    dtx::Cluster patient = cluster_of(600000000);
+    dtx::Cluster between = cluster_of(50000);
+
+    CAPTURE(static_cast<int>(how));
+    db.fill(session);
+    CHECK(patient.inherit(3) == dtx::Life::alive);
+    CHECK(patient.inherit(4) == dtx::Life::died); // no session ever had that number
+    fence_all();
+    CHECK(patient.inherit(3) == dtx::Life::away);
+    CHECK(between.inherit(3) == dtx::Life::away);
+    CHECK(add(db, session, 1, 1) == Status::committed); // recovers the restarted server
+    CHECK(patient.inherit(3) == dtx::Life::away);
+    CHECK(add(db, *owner, 1, 1) == Status::committed);
+    CHECK(owner->counters().rejoined == 1);
+    CHECK(patient.inherit(3) == dtx::Life::alive);
+    if (how != How::promote) {
+        // Each time counts anew.
+        std::this_thread::sleep_for(std::chrono::milliseconds(60));
+        fence_all();
+        CHECK(add(db, session, 1, 1) == Status::committed);
+        CHECK(between.inherit(3) == dtx::Life::away);
+        CHECK(cluster_of(0).inherit(3) == dtx::Life::died);
+    } else {
+        owner.reset();
+    }
+    CHECK(patient.inherit(3) == dtx::Life::died); // another client has waited for it, or it joined
+    CHECK(db.cents(1) == (how == How::promote ? 102 : 103));
 }
 
 TEST_CASE("dtx: an old record of a dead coordinator does not overwrite a later version", "[unit]")
