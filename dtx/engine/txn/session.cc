@@ -531,13 +531,13 @@ Task<Life> Session::inherit(uint32_t coordinator)
 {
     Life life = Life::alive;
 
-    co_await on_second_thread([&] { life = state_->cluster.inherit(coordinator); });
+    co_await until_answered([&] { life = state_->cluster.inherit(coordinator); });
     co_return life;
 }
 
 Task<void> Session::recover(uint32_t coordinator)
 {
-    co_await on_second_thread([&] { (void)state_->cluster.recover(coordinator); });
+    co_await until_answered([&] { (void)state_->cluster.recover(coordinator); });
 }
 
 Scheduler::Turn Session::turn()

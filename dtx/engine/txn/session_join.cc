@@ -137,15 +137,16 @@ void Session::take(Opening &opened)
 
 static constexpr uint64_t kDayS = 86400; /* a longer wait has no limit that matters */
 
-void Session::check_deadline(const Error &error)
+/* After a try that may be repeated. Throws its error if none is left, and tells the operator when a
+ * second has passed. */
+void Session::check_deadline(RetryDeadline &deadline, const Error &error)
 {
-    DTX_ASSERT(state_->deadline && !state_->store.servers.is_open());
-    if (state_->leaving || state_->deadline->is_over() || now_ns() >= state_->end_waits_ns)
+    if (state_->leaving || deadline.is_over() || now_ns() >= state_->end_waits_ns)
         throw Error(error.code(), error.what());
-    if (!state_->deadline->is_notice_due())
+    if (!deadline.is_notice_due())
         return;
 
-    uint64_t left_s = state_->deadline->left_ns() / 1000000000 + 1;
+    uint64_t left_s = deadline.left_ns() / 1000000000 + 1;
 
     state_->cluster.notify(
         error.what() +
@@ -156,17 +157,18 @@ void Session::check_deadline(const Error &error)
 /* A try has ended. True: the session has joined. Throws if it cannot be tried again. */
 bool Session::end_try(Opening &tried)
 {
+    DTX_ASSERT(state_->deadline && !state_->store.servers.is_open());
     try {
         if (tried.thrown)
             std::rethrow_exception(tried.thrown);
         if (tried.joined)
             take(tried);
     } catch (const Fenced &fenced) {
-        check_deadline(fenced);
+        check_deadline(*state_->deadline, fenced);
     } catch (const Error &error) {
         if (error.code() != RPM_E_OWNED)
             throw;
-        check_deadline(error);
+        check_deadline(*state_->deadline, error);
     }
     return tried.joined;
 }
@@ -207,8 +209,34 @@ bool Session::may_use_second_thread() const
     return !state_->scheduler.interleaves() && !state_->cluster.options().dial;
 }
 
-/* As join(), for a coroutine: the others run meanwhile. Where steps interleave the thread waits
- * between the tries, so that a run does not depend on the clock. */
+/* Awaited: pauses before the next try; the other coroutines run meanwhile. Where steps interleave
+ * the thread waits, so that a run does not depend on the clock. */
+Task<void> Session::pause(RetryDeadline &deadline)
+{
+    if (state_->scheduler.interleaves())
+        deadline.wait();
+    else
+        co_await state_->scheduler.sleep_until(deadline.next_ns());
+}
+
+/* As on_second_thread(), for calls that end with Fenced while a server does not answer or the view
+ * is being changed: makes them again until the retry deadline, as a session joins again. */
+Task<void> Session::until_answered(std::function<void()> body)
+{
+    RetryDeadline deadline(state_->cluster.retry_ns());
+
+    for (;;) {
+        try {
+            co_await on_second_thread(body);
+            co_return;
+        } catch (const Fenced &fenced) {
+            check_deadline(deadline, fenced);
+        }
+        co_await pause(deadline);
+    }
+}
+
+/* As join(), for a coroutine: the others run meanwhile. */
 Task<void> Session::join_again()
 {
     for (;;) {
@@ -217,10 +245,7 @@ Task<void> Session::join_again()
         co_await on_second_thread([&opening] { opening.run(); });
         if (end_try(opening))
             break;
-        if (state_->scheduler.interleaves())
-            state_->deadline->wait();
-        else
-            co_await state_->scheduler.sleep_until(state_->deadline->next_ns());
+        co_await pause(*state_->deadline);
     }
     if (state_->listener != nullptr)
         state_->listener->rejoined(++state_->joins);

@@ -64,6 +64,7 @@ struct Attempt {
 
 struct Store;
 enum class Claim;
+class RetryDeadline;
 
 /* Borrowed by a Session until it is destroyed. ended() is called by the session's thread, once for
  * each attempt. */
@@ -175,9 +176,11 @@ class Session
     /* Awaited: continue at @until_ns of now_ns() or soon after. */
     Scheduler::Sleep sleep_until(uint64_t until_ns);
     /* Awaited: a second thread calls Cluster::inherit() or Cluster::recover(), which block until
-     * the servers have answered, and the other coroutines of this session go on meanwhile. Throws
-     * what these throw; Error, RPM_E_NOMEM: no descriptor or no thread is left. With
-     * Options::interleave or Options::dial, in tests, the session's own thread calls them. */
+     * the servers have answered, and the other coroutines of this session go on meanwhile. While a
+     * server does not answer or the view is being changed, calls it again, for up to retry_us, as a
+     * session joins again. Throws what these throw; Error, RPM_E_NOMEM: no descriptor or no thread
+     * is left. With Options::interleave or Options::dial, in tests, the session's own thread calls
+     * them. */
     Task<Life> inherit(uint32_t coordinator);
     Task<void> recover(uint32_t coordinator);
     /* For a program that is about to end: from @until_ns of now_ns() on no call waits for servers
@@ -323,7 +326,9 @@ class Session
     bool end(ReadWriteSet &set, Ending ending, bool holds);
     Opening begin_to_join(Claim claim);
     void take(Opening &opened);
-    void check_deadline(const Error &error);
+    void check_deadline(RetryDeadline &deadline, const Error &error);
+    Task<void> pause(RetryDeadline &deadline);
+    Task<void> until_answered(std::function<void()> body);
     bool end_try(Opening &tried);
     void join();
     Task<void> on_second_thread(std::function<void()> body);

@@ -45,6 +45,51 @@ TEST_CASE("dtx: a session waits for unreachable servers until its retry deadline
     CHECK(add(db, session, 2, 1) == Status::committed);
 }
 
+TEST_CASE("dtx: who asks whether a session has died waits for unreachable servers", "[unit]")
+{
+    bool recovers = GENERATE(false, true);
+    RestartableDatabase db(2);
+    dtx::Options options = db.cluster->options();
+
+    options.retry_us = 300000;
+
+    dtx::Cluster impatient(db.tables.schema, options);
+    Session of_impatient(impatient, 0);
+    Session session(*db.cluster, 1);
+    auto ask = [&](Session &by) {
+        std::vector<dtx::Task<void>> tasks;
+        auto ask_by = [&]() -> dtx::Task<void> {
+            if (recovers) {
+                co_await by.recover(3);
+            } else {
+                dtx::Life life = co_await by.inherit(3);
+
+                CHECK(life == dtx::Life::died);
+            }
+        };
+
+        tasks.push_back(ask_by());
+        by.run(std::move(tasks));
+    };
+    uint64_t start = dtx::now_ns();
+
+    CAPTURE(recovers);
+    db.servers[2]->stop();
+    CHECK(code_of([&] { ask(of_impatient); }) == RPM_E_REFUSED);
+    CHECK(dtx::now_ns() - start >= 300000000);
+    session.end_waits_at(dtx::now_ns()); // as a program that ends
+    CHECK(code_of([&] { ask(session); }) == RPM_E_REFUSED);
+    session.end_waits_at(UINT64_MAX);
+
+    std::thread returns([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        db.servers[2]->start();
+    });
+
+    CHECK(code_of([&] { ask(session); }) == 0);
+    returns.join();
+}
+
 TEST_CASE("dtx: a session of a program that ends does not wait for servers any more", "[unit]")
 {
     RestartableDatabase db(1);
