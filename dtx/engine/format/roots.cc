@@ -32,6 +32,8 @@ struct Range {
 /* The slots of a table that have roots. */
 static Range roots_of(const Schema &schema, uint32_t table)
 {
+    DTX_ASSERT(table < schema.tables().size());
+
     const TableSpec &spec = schema.tables()[table];
 
     if (spec.kind == TableKind::allocators)

@@ -69,6 +69,7 @@ Task<> mend(Servers &servers, const Access &locked)
     const unsigned char *newest = newest_of(images);
     OperationBatch batch(servers, Via::one_sided);
 
+    DTX_ASSERT(images.size() == servers.copies(shard).size()); /* else a copy stays damaged */
     if (newest == nullptr)
         fail_torn(servers.cluster(), locked.address);
 
