@@ -113,7 +113,7 @@ void rpmi_chains_add(struct rpmi_chains *chains, const struct rpmi_frame *frame)
     uint64_t position = frame->lsn % chains->capacity;
     struct rpmi_chain one = {
         .first_lsn = frame->lsn,
-        .end_lsn = frame->lsn + rpmi_frame_stride(frame->len, frame->flags),
+        .end_lsn = rpmi_frame_end(frame),
         .records = pad ? 0 : 1,
         .bytes = pad ? 0 : frame->len,
         .epoch_first = frame->epoch,

@@ -59,8 +59,7 @@ static inline struct rpm_record rpmi_record_of(const struct rpmi_frame *frame, c
     return (struct rpm_record){ .data = payload,
                                 .len = frame->len,
                                 .lsn = frame->lsn,
-                                .next_lsn =
-                                    frame->lsn + rpmi_frame_stride(frame->len, frame->flags),
+                                .next_lsn = rpmi_frame_end(frame),
                                 .epoch = frame->epoch };
 }
 

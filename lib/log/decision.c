@@ -68,8 +68,7 @@ static int has_record(struct rpm_log *log, const struct rpmi_decision *decision)
     if (err != 0)
         return err;
     return verdict == RPMI_FRAME_VALID && (frame.flags & RPMI_FRAME_PAD) == 0 &&
-           frame.sum == decision->last_sum &&
-           frame.lsn + rpmi_frame_stride(frame.len, frame.flags) == decision->trim_lsn;
+           frame.sum == decision->last_sum && rpmi_frame_end(&frame) == decision->trim_lsn;
 }
 
 /* Does what it rests on still hold? 1, 0, or an error. */

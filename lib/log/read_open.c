@@ -49,7 +49,7 @@ static bool only_pad_trimmed(struct rpm_reader *reader)
     if (!rpmi_is_aligned(reader->next_lsn, RPMI_LINE_BYTES) ||
         rpmi_log_judge(reader->log, reader->next_lsn, &frame, &verdict) != 0 ||
         verdict != RPMI_FRAME_VALID || (frame.flags & RPMI_FRAME_PAD) == 0 ||
-        frame.lsn + rpmi_frame_stride(frame.len, frame.flags) != reader->head.trim_lsn)
+        rpmi_frame_end(&frame) != reader->head.trim_lsn)
         return false;
     reader->next_lsn = reader->head.trim_lsn;
     reader->have = 0;

@@ -134,7 +134,7 @@ static int check_opens(struct examination *exam)
 
 static bool keep_frame(void *context, const struct rpmi_frame *frame)
 {
-    uint64_t end = frame->lsn + rpmi_frame_stride(frame->len, frame->flags);
+    uint64_t end = rpmi_frame_end(frame);
     struct examination *exam = context;
     struct rpmi_chain *kept = &exam->kept;
     bool first = kept->first_lsn == RPM_LSN_NONE;

@@ -23,19 +23,14 @@ struct run {
     uint64_t tail_lsn; /* where the best log ends */
 };
 
-static uint64_t end_of(const struct rpmi_frame *frame)
-{
-    return frame->lsn + rpmi_frame_stride(frame->len, frame->flags);
-}
-
 static bool collect(void *context, const struct rpmi_frame *frame)
 {
     struct run *run = context;
 
-    if (end_of(frame) > run->tail_lsn)
+    if (rpmi_frame_end(frame) > run->tail_lsn)
         return false;
     run->frames[run->count++] = *frame;
-    return run->count < FRAMES_AT_ONCE && end_of(frame) < run->tail_lsn;
+    return run->count < FRAMES_AT_ONCE && rpmi_frame_end(frame) < run->tail_lsn;
 }
 
 static bool is_same(const struct rpmi_frame *a, const struct rpmi_frame *b)
@@ -83,7 +78,7 @@ static int find_difference(struct rpm_log *log, struct rpm_log *best, uint64_t t
         err = compare_some(log, best, *lsn, run);
         if (err != 0 || run->equal == 0)
             break;
-        *lsn = end_of(&run->frames[run->equal - 1]);
+        *lsn = rpmi_frame_end(&run->frames[run->equal - 1]);
         if (run->equal < run->count)
             break;
     }

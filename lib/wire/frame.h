@@ -62,6 +62,12 @@ static inline uint64_t rpmi_frame_stride(uint32_t len, uint32_t flags)
     return rpmi_align_up((uint64_t)len + RPMI_FRAME_HEADER_BYTES, unit);
 }
 
+/* The LSN behind a frame. */
+static inline uint64_t rpmi_frame_end(const struct rpmi_frame *frame)
+{
+    return frame->lsn + rpmi_frame_stride(frame->len, frame->flags);
+}
+
 /* May a frame have this length with these flags? A pad frame fills its stride exactly and has no
  * other flag. */
 static inline bool rpmi_frame_len_ok(uint32_t len, uint32_t flags)
