@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * head.c: read a log's head, which the server writes, and check that it is this log's.
+ * head.c: read a log's head, which the server writes, and check that it is this log's; and words in
+ * the log's header.
  *
  * Invariant: a head that was read torn is never used.
  *
@@ -50,4 +51,15 @@ int rpmi_log_head_now(struct rpm_log *log, struct rpmi_head *head)
 int rpmi_log_head(struct rpm_log *log)
 {
     return rpmi_log_head_now(log, &log->head);
+}
+
+int rpmi_log_header_word(struct rpm_log *log, uint64_t offset, uint64_t *word)
+{
+    unsigned char bytes[sizeof(*word)];
+    int err = rpmi_conn_read(log->conn, log->read_key, offset, bytes, sizeof(bytes));
+
+    RPM_ASSERT(rpmi_is_aligned(offset, sizeof(*word)) && offset < RPMI_LOG_HEADER_BYTES);
+    if (err == 0)
+        *word = rpmi_load64(bytes);
+    return err;
 }

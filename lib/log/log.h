@@ -303,6 +303,8 @@ int rpmi_log_readable(const struct rpm_log *log);
 /* head.c: read the head into log->head, or into another struct. RPM_E_CORRUPT. */
 int rpmi_log_head(struct rpm_log *log);
 int rpmi_log_head_now(struct rpm_log *log, struct rpmi_head *head);
+/* Read the word at @offset of the log's header: the claim word or the commit word. */
+int rpmi_log_header_word(struct rpm_log *log, uint64_t offset, uint64_t *word);
 
 /* scan.c: called for each valid frame in order, pad frames too. */
 typedef void rpmi_scan_fn(void *context, const struct rpmi_frame *frame);

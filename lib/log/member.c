@@ -156,19 +156,19 @@ int rpmi_member_claimed(struct rpm_log *log, uint32_t *epoch)
 {
     rpmi_begin();
 
-    unsigned char word[sizeof(uint64_t)];
+    uint64_t word = 0;
     int err = rpmi_log_readable(log);
 
     if (err == 0)
-        err = rpmi_conn_read(log->conn, log->read_key, RPMI_GUARD_OFFSET, word, sizeof(word));
+        err = rpmi_log_header_word(log, RPMI_GUARD_OFFSET, &word);
     if (err != 0)
         return err;
-    if (rpmi_load64(word) >= UINT32_MAX)
+    if (word >= UINT32_MAX)
         return rpmi_fail(RPM_E_CORRUPT,
                          "log '%s' needs 'rpm-log repair': its claim word is damaged, %" PRIu64
                          " is no epoch",
-                         log->name, rpmi_load64(word));
-    *epoch = (uint32_t)rpmi_load64(word);
+                         log->name, word);
+    *epoch = (uint32_t)word;
     return 0;
 }
 
@@ -191,12 +191,7 @@ int rpmi_member_committed(struct rpm_log *log, uint64_t *lsn)
 {
     rpmi_begin();
 
-    unsigned char word[sizeof(uint64_t)];
     int err = rpmi_log_readable(log);
 
-    if (err == 0)
-        err = rpmi_conn_read(log->conn, log->read_key, RPMI_COMMIT_OFFSET, word, sizeof(word));
-    if (err == 0)
-        *lsn = rpmi_load64(word);
-    return err;
+    return err != 0 ? err : rpmi_log_header_word(log, RPMI_COMMIT_OFFSET, lsn);
 }

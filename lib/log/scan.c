@@ -143,45 +143,40 @@ bool rpmi_epoch_belongs(const struct rpmi_head *head, const struct rpmi_frame *f
     return frame->epoch < head->epoch && frame->epoch >= prior_epoch;
 }
 
+static bool is_in_ring(const struct rpm_log *log, const struct rpmi_head *head,
+                       const struct rpmi_frame *frame)
+{
+    return frame->lsn < head->trim_lsn + log->capacity;
+}
+
 /* Can the whole frame have been written under this head? */
 static bool is_under(const struct rpm_log *log, const struct rpmi_head *head,
                      const struct rpmi_frame *frame)
 {
-    return frame->lsn < head->trim_lsn + log->capacity && frame->epoch <= head->epoch;
+    return is_in_ring(log, head, frame) && frame->epoch <= head->epoch;
 }
 
-/* Has a copy that was never sealed left the frame? @claim: out, the claim word if it was read. */
-static int is_unsealed(struct rpm_log *log, const struct rpmi_head *head,
-                       const struct rpmi_frame *frame, uint64_t *claim, bool *unsealed)
+/* Has a copy that was never sealed left the frame? @claim: the claim word; 0: it was not read. */
+static bool is_unsealed(const struct rpm_log *log, const struct rpmi_head *head,
+                        const struct rpmi_frame *frame, uint64_t claim)
 {
-    unsigned char word[sizeof(uint64_t)];
-    int err;
-
-    *unsealed = false;
-    if (head->set.copies == 0 || frame->lsn >= head->trim_lsn + log->capacity)
-        return 0;
-    err = rpmi_conn_read(log->conn, log->read_key, RPMI_GUARD_OFFSET, word, sizeof(word));
-    if (err != 0)
-        return err;
-    *claim = rpmi_load64(word);
-    *unsealed = rpmi_is_unsealed(head, *claim, frame->epoch);
-    return 0;
+    return is_in_ring(log, head, frame) && rpmi_is_unsealed(head, claim, frame->epoch);
 }
 
-/* The whole @frame needs a newer head than @head. */
+/* The whole @frame needs a newer head than @head. @claim: out, the claim word, of a set's log. */
 static int check_newer(struct rpm_log *log, const struct rpmi_head *head,
                        const struct rpmi_frame *frame, uint64_t *claim)
 {
     struct rpmi_head now;
-    bool unsealed;
     int err;
 
     /* A writer may have sealed or trimmed after @head was read, and then written this frame. */
     err = rpmi_log_head_now(log, &now);
     if (err != 0 || now.turn != head->turn)
         return err;
-    err = is_unsealed(log, head, frame, claim, &unsealed);
-    if (err != 0 || unsealed)
+    if (head->set.copies != 0)
+        err = rpmi_log_header_word(log, RPMI_GUARD_OFFSET, claim);
+    if (err != 0 || is_unsealed(log, head, frame, *claim))
         return err;
     return rpmi_fail(
         RPM_E_CORRUPT,
@@ -194,7 +189,7 @@ static int check_newer(struct rpm_log *log, const struct rpmi_head *head,
 int rpmi_log_check_head(struct rpm_log *log, const struct rpmi_head *head,
                         const struct rpmi_frame *frame)
 {
-    uint64_t claim;
+    uint64_t claim = 0;
 
     return is_under(log, head, frame) ? 0 : check_newer(log, head, frame, &claim);
 }
@@ -206,9 +201,7 @@ static int check_head(struct window *window, const struct rpmi_frame *frame)
     const struct rpmi_head *head = &window->log->head;
     int err;
 
-    if (is_under(window->log, head, frame) ||
-        (frame->lsn < head->trim_lsn + window->log->capacity &&
-         rpmi_is_unsealed(head, window->claim, frame->epoch)))
+    if (is_under(window->log, head, frame) || is_unsealed(window->log, head, frame, window->claim))
         return 0;
     err = check_newer(window->log, head, frame, &window->claim);
     window->have = window->mapped != NULL ? window->have : 0;
