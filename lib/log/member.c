@@ -84,28 +84,37 @@ int rpmi_member_trim(struct rpm_log *log, uint64_t lsn)
     return rpmi_log_trim_call(log, lsn);
 }
 
-int rpmi_member_seal(struct rpm_log *log, uint64_t base)
+/* Has the claim sealed its epoch before, on an earlier connection? */
+static bool was_sealed(const struct rpm_log *log)
+{
+    return log->head.epoch == log->epoch;
+}
+
+/* What is in front of @base may only be visible: the writer before, or the connection, may have
+ * ended before its flush. From the seal on the head, or the next frames, say that it is durable. */
+int rpmi_member_harden(struct rpm_log *log, uint64_t base)
 {
     rpmi_begin();
-
-    bool sealed;
-    int err;
-
     RPM_ASSERT(log->write_key != 0 && log->dead != 0);
-    sealed = log->head.epoch == log->epoch;
     if (!rpmi_is_aligned(base, RPMI_LINE_BYTES) || base < log->head.trim_lsn ||
-        base - log->head.trim_lsn > log->capacity || (sealed && base < log->head.base_lsn))
+        base - log->head.trim_lsn > log->capacity || (was_sealed(log) && base < log->head.base_lsn))
         return rpmi_fail(RPM_E_RANGE,
                          "log '%s' cannot be sealed at LSN %" PRIu64
                          "; expected is a multiple of %u from %" PRIu64 " to %" PRIu64,
                          log->name, base, RPMI_LINE_BYTES,
-                         sealed ? log->head.base_lsn : log->head.trim_lsn,
+                         was_sealed(log) ? log->head.base_lsn : log->head.trim_lsn,
                          log->head.trim_lsn + log->capacity);
-    /* What is in front of @base may only be visible: the writer before, or the connection, may have
-     * ended before its flush. From now on the head, or the next frames, say that it is durable. */
-    err = rpmi_log_make_durable(log, log->write_key, log->head.trim_lsn, base);
-    if (err == 0 && !sealed)
-        err = rpmi_log_seal(log, base);
+    return rpmi_log_make_durable(log, log->write_key, log->head.trim_lsn, base);
+}
+
+int rpmi_member_seal_hardened(struct rpm_log *log, uint64_t base)
+{
+    rpmi_begin();
+
+    bool sealed = was_sealed(log);
+    int err = sealed ? 0 : rpmi_log_seal(log, base);
+
+    RPM_ASSERT(log->write_key != 0 && log->dead != 0);
     if (err != 0)
         return err;
     rpmi_log_begin(log, base);
@@ -116,6 +125,13 @@ int rpmi_member_seal(struct rpm_log *log, uint64_t base)
         log->dead = RPM_E_FENCED;
     RPM_ASSERT_SLOW(rpmi_log_check_invariants(log));
     return err;
+}
+
+int rpmi_member_seal(struct rpm_log *log, uint64_t base)
+{
+    int err = rpmi_member_harden(log, base);
+
+    return err != 0 ? err : rpmi_member_seal_hardened(log, base);
 }
 
 /* Write @op's bytes to @range of the log and wait until they are visible. */

@@ -62,6 +62,11 @@ int rpmi_member_trim(struct rpm_log *log, uint64_t lsn);
  * RPM_E_DENIED, RPM_E_CORRUPT, RPM_E_LOST. */
 int rpmi_member_seal(struct rpm_log *log, uint64_t base);
 
+/* Its two steps, for a writer that seals no member before all are at the level: bring everything in
+ * front of @base to the log's level, RPM_E_RANGE; then the rest. */
+int rpmi_member_harden(struct rpm_log *log, uint64_t base);
+int rpmi_member_seal_hardened(struct rpm_log *log, uint64_t base);
+
 /*
  * Before the seal: store at @lsn the first @len bytes of log->conn->bounce, which are of frames of
  * another member. They do not wrap around the end of the ring. When it returns they are visible,

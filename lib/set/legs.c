@@ -74,7 +74,7 @@ void rpmi_legs_begin(struct rpmi_legs *legs, const struct rpmi_round *round)
     legs->level = round->level;
     legs->epoch = round->epoch;
     legs->submitted = legs->committed = legs->reaped = 0;
-    legs->ring_head = legs->ring_tail = 0;
+    legs->ring_tail = 0;
     legs->tail_lsn = legs->shared_lsn = legs->committed_lsn = legs->lag_lsn = round->tail_lsn;
     legs->dead = 0;
     memset(legs->of, 0, sizeof(legs->of));
@@ -234,8 +234,6 @@ static void turn(struct rpmi_legs *legs)
     }
     count_acknowledged(legs);
     drop_silent(legs);
-    legs->ring_head =
-        oldest(legs) == legs->submitted ? legs->ring_tail : record(legs, oldest(legs))->at;
 }
 
 /* The leg that has acknowledged the most records. */
@@ -309,18 +307,16 @@ static void drop_laggards(struct rpmi_legs *legs)
             drop(legs, i, RPM_E_TIMEDOUT);
 }
 
-/* Where a payload of @len bytes goes in the ring: it does not wrap. False: no room now. */
-static bool place_payload(const struct rpmi_legs *legs, uint64_t len, uint64_t *at)
-{
-    uint64_t position = legs->ring_tail % legs->ring_bytes;
-
-    *at = legs->ring_tail + (position + len > legs->ring_bytes ? legs->ring_bytes - position : 0);
-    return *at + len - legs->ring_head <= legs->ring_bytes;
-}
-
+/* Where a payload of @len bytes goes in the ring: it does not wrap. False: no room now, there or in
+ * the queue. */
 static bool has_room(const struct rpmi_legs *legs, uint64_t len, uint64_t *at)
 {
-    return legs->submitted - oldest(legs) < legs->inflight_max && place_payload(legs, len, at);
+    uint64_t position = legs->ring_tail % legs->ring_bytes;
+    uint64_t first = oldest(legs);
+    uint64_t head = first == legs->submitted ? legs->ring_tail : record(legs, first)->at;
+
+    *at = legs->ring_tail + (position + len > legs->ring_bytes ? legs->ring_bytes - position : 0);
+    return legs->submitted - first < legs->inflight_max && *at + len - head <= legs->ring_bytes;
 }
 
 /* May a frame that ends at @end_lsn be written to the ring of each leg? */
@@ -370,7 +366,6 @@ int rpmi_legs_submit(struct rpmi_legs *legs, const void *data, uint32_t len, voi
     if (!has_room(legs, len, &at)) {
         turn(legs);
         drop_laggards(legs);
-        turn(legs);
         if (legs->dead != 0 || !has_room(legs, len, &at))
             return legs->dead != 0 ? legs->dead : RPM_E_BUSY;
     }

@@ -41,7 +41,6 @@ struct rpmi_legs {
     uint32_t inflight_max;     /* its length */
     unsigned char *ring;       /* payloads of queued records */
     uint64_t ring_bytes;
-    uint64_t ring_head;     /* counts up; oldest byte in use */
     uint64_t ring_tail;     /* counts up; next free byte */
     uint64_t submitted;     /* records, since rpmi_legs_begin() */
     uint64_t committed;     /* of these, acks members have the first so many */

@@ -123,8 +123,7 @@ static int fill_all(struct rpmi_round *round, const struct rpmi_chosen *chosen)
         int err = 0;
 
         if (leg->filled)
-            err = rpmi_log_make_durable(leg->log, leg->log->write_key, leg->log->head.trim_lsn,
-                                        chosen->tail_lsn);
+            err = rpmi_member_harden(leg->log, chosen->tail_lsn);
         if (err != 0 && !is_its_own(err))
             return err;
         leg->filled = leg->filled && err == 0;
@@ -170,7 +169,7 @@ static int seal_all(struct rpmi_round *round)
 
         if (!leg->filled)
             continue;
-        err = rpmi_member_seal(leg->log, round->tail_lsn);
+        err = rpmi_member_seal_hardened(leg->log, round->tail_lsn);
         if (err != 0 && !is_its_own(err))
             return err;
         leg->sealed = err == 0;
