@@ -62,6 +62,7 @@
     X(FORGET_LIFE, "a member counts although its memory was lost")                                 \
     X(COUNT_SHORT, "a member counts although it lacks records that it once had")                   \
     X(NO_COPY, "members are sealed without the records that they lack")                            \
+    X(EARLY_SEAL, "members are sealed before their records are at the log's level")                \
     X(LONGEST_LOG, "the longest log has all acknowledged records, whatever its epoch")             \
     X(FEW_CLAIMS, "one member less is enough to find the end of the log")                          \
     X(FEW_SEALS, "one member less is enough to append to")                                         \

@@ -372,6 +372,8 @@ Shape shape_of(const Size &size, uint32_t level, bool queued)
     shape.acks = size.acks;
     shape.level = level;
     shape.setup = members::probed(queued ? loop::queued() : loop::synchronous());
+    if (queued) // what is visible is not durable
+        shape.setup.ddio = RPM_YES;
     if (level < RPM_DURABLE) { // what a READ has made visible stays in the CPU's cache
         shape.setup = members::probed(loop::queued(loop::bit(RPM_METHOD_READ)));
         shape.setup.ddio = RPM_YES;
